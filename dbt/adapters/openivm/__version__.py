@@ -1,0 +1,1 @@
+from dbt_openivm.__version__ import version as version

@@ -1,0 +1,90 @@
+"""What callers hand to the engine and get back: plain data, shared by the engine API and the dbt adapter."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from dbt_openivm.names import RelationName
+
+REFRESH_MODES = ("auto", "incremental", "strict", "full")
+CAPTURES = ("diff", "trigger")
+
+
+@dataclass(frozen=True)
+class ViewSpec:
+    """A view as its author wrote it.
+
+    Args:
+        name: where users query the view.
+        sql: the SELECT, compiled (no Jinja left).
+        refresh_mode: one of `REFRESH_MODES`.
+        full_refresh: rebuild even if nothing changed.
+        capture: the capture of bases that `captures` does not name; one of `CAPTURES`.
+        captures: capture per base, keyed by `RelationName.key` (lower case ``database.schema.name``).
+        invocation: bases are captured once per invocation (a dbt run); None captures on every refresh.
+        origin: where the query stands (a file path), for messages.
+    """
+
+    name: RelationName
+    sql: str
+    refresh_mode: str = "auto"
+    full_refresh: bool = False
+    capture: str = "diff"
+    captures: Mapping[str, str] = field(default_factory=dict)
+    invocation: str | None = None
+    origin: str | None = None
+
+
+@dataclass(frozen=True)
+class ViewInfo:
+    """A view after it was created: `sources` are the relations it reads, as ``database.schema.name``."""
+
+    name: str
+    refresh_type: str
+    reason: str | None
+    sources: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class RefreshResult:
+    """What one refresh did.
+
+    Attributes:
+        refresh_type: how the view is maintained, such as AGGREGATE_GROUP.
+        strategy: "build", "rebuild", "incremental", "full" or "none" (no source changed, nothing was written).
+        reason: why the view was rebuilt or refreshed in full; None for an incremental refresh.
+        delta_rows: rows of the sources' deltas that were read.
+        changed_rows: visible rows that changed; None where that was not measured (build, full).
+        rows: rows of the view; None where they were not counted.
+        ms: milliseconds spent in the refresh, without dbt.
+    """
+
+    name: str
+    refresh_type: str
+    strategy: str
+    reason: str | None
+    delta_rows: int
+    changed_rows: int | None
+    rows: int | None
+    ms: float
+
+    @property
+    def message(self) -> str:
+        """The facts of this refresh in one line, as dbt prints them (dbt appends the time)."""
+        if self.strategy == "none":
+            return f"{self.refresh_type} incremental: no change"
+        if self.strategy == "incremental":
+            changed = "" if self.changed_rows is None else f", {_count(self.changed_rows)} changed"
+            return f"{self.refresh_type} incremental: {self.delta_rows:,} changes in{changed}"
+        rows = "" if self.rows is None else f"; {_count(self.rows)}"
+        if self.strategy == "build":
+            reason = f" ({self.reason})" if self.reason else ""
+            return f"{self.refresh_type} built{reason}{rows}"
+        if self.strategy == "rebuild":
+            return f"rebuilt: {self.reason}{rows}"
+        return f"{self.refresh_type} full: {self.reason}{rows}"
+
+
+def _count(rows: int) -> str:
+    return f"{rows:,} row" if rows == 1 else f"{rows:,} rows"

@@ -1,0 +1,94 @@
+"""The names of hidden columns and internal objects, and how identifiers are quoted.
+
+Everything internal starts with ``openivm_``; a user's column may not. The catalog, never the spelling, maps a relation
+to its objects: the functions here only propose a name, and the engine appends a numeric suffix where one is taken.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+PREFIX = "openivm_"
+CATALOG_SCHEMA = "openivm"
+
+MULTIPLICITY = "openivm_multiplicity"
+TIMESTAMP = "openivm_timestamp"
+BATCH = "openivm_batch"
+COUNT_STAR = "openivm_count_star"
+HAVING = "openivm_having"
+
+
+def quote(identifier: str) -> str:
+    """Quote one identifier for DuckDB.
+
+    Example:
+        >>> quote('say "hi"')
+        '"say ""hi"""'
+    """
+    return '"' + identifier.replace('"', '""') + '"'
+
+
+def literal(text: str) -> str:
+    """Quote one string literal.
+
+    Example:
+        >>> literal("it's")
+        "'it''s'"
+    """
+    return "'" + text.replace("'", "''") + "'"
+
+
+@dataclass(frozen=True, order=True)
+class RelationName:
+    """A fully qualified relation: database (DuckDB calls it catalog), schema, name."""
+
+    database: str
+    schema: str
+    name: str
+
+    @property
+    def sql(self) -> str:
+        """The quoted, qualified name.
+
+        Example:
+            >>> RelationName("hyphen-cat", "main", "t").sql
+            '"hyphen-cat"."main"."t"'
+        """
+        return ".".join(quote(part) for part in (self.database, self.schema, self.name))
+
+    @property
+    def key(self) -> str:
+        """The name as the catalog compares it: without case."""
+        return f"{self.database}.{self.schema}.{self.name}".lower()
+
+    def __str__(self) -> str:
+        return f"{self.database}.{self.schema}.{self.name}"
+
+
+def internal_schema(schema: str) -> str:
+    """The schema that holds the internals of the relations of `schema`."""
+    return PREFIX + schema
+
+
+def data_table(view: str) -> str:
+    return f"{PREFIX}data_{view}"
+
+
+def visible_view(view: str) -> str:
+    return f"{PREFIX}visible_{view}"
+
+
+def delta_table(name: str) -> str:
+    return f"{PREFIX}delta_{name}"
+
+
+def copy_table(name: str) -> str:
+    return f"{PREFIX}copy_{name}"
+
+
+def buckets_table(name: str) -> str:
+    return f"{PREFIX}buckets_{name}"
+
+
+def node_view(view: str, number: int) -> str:
+    return f"{PREFIX}node_{view}_{number}"
