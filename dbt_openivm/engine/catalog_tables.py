@@ -1,0 +1,51 @@
+"""The catalog's tables: the schema `openivm` of the database that holds the views.
+
+`openivm_views` has one row a view (internal nodes included), `openivm_sources` one row a captured base,
+`openivm_delta_tables` one row a (view, source) cursor, `openivm_refresh_history` one row a refresh. No keys and no indexes:
+rows are written by one transaction a view, and DuckDB conflicts only where the same row is written twice.
+"""
+
+from __future__ import annotations
+
+#: Raised when the layout below changes; a database with another number is refused with a message.
+CATALOG_VERSION = 1
+
+TABLES: dict[str, str] = {
+    "openivm_catalog": "version INTEGER",
+    "openivm_views": """
+        view_key VARCHAR,        -- database.schema.name in lower case
+        view_database VARCHAR, view_schema VARCHAR, view_name VARCHAR,
+        owner VARCHAR,           -- for an internal node: the view_key it belongs to
+        definition VARCHAR,      -- the query as its author wrote it
+        fingerprint VARCHAR,     -- of the normalised query, used columns and compiler version: another one means a rebuild
+        refresh_type VARCHAR, reason VARCHAR,
+        internal_schema VARCHAR, data_table VARCHAR, visible_view VARCHAR, delta_table VARCHAR,
+        columns VARCHAR,         -- JSON: [[name, type], ...] of the visible rows
+        version BIGINT,          -- batch number of the last published boundary delta
+        generation BIGINT,       -- raised when consumers cannot follow by delta (other columns)
+        created_at TIMESTAMP, refreshed_at TIMESTAMP
+    """,
+    "openivm_sources": """
+        source_key VARCHAR,      -- database.schema.name in lower case, or the text of a table function
+        from_sql VARCHAR,
+        capture VARCHAR,
+        objects VARCHAR,         -- JSON: role -> [database, schema, name]
+        columns VARCHAR,         -- JSON: [[name, type], ...] of the captured columns
+        version BIGINT,          -- last captured batch
+        generation BIGINT        -- raised when changes may have been missed: consumers rebuild
+    """,
+    "openivm_delta_tables": """
+        view_key VARCHAR,
+        source_key VARCHAR,      -- of a base, or view_key of a parent or node
+        source_kind VARCHAR,     -- base, visible, node
+        cursor BIGINT,           -- the view has consumed the batches up to this one
+        generation BIGINT,
+        columns VARCHAR          -- JSON: [[name, type], ...] that the view uses
+    """,
+    "openivm_refresh_history": """
+        view_key VARCHAR, started_at TIMESTAMP, invocation VARCHAR,
+        refresh_type VARCHAR, strategy VARCHAR, reason VARCHAR,
+        delta_rows BIGINT, changed_rows BIGINT, row_count BIGINT, ms DOUBLE,
+        steps VARCHAR            -- JSON: [[step, ms], ...]
+    """,
+}
