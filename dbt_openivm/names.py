@@ -22,8 +22,8 @@ def quote(identifier: str) -> str:
     """Quote one identifier for DuckDB.
 
     Example:
-        >>> quote('say "hi"')
-        '"say ""hi"""'
+        >>> quote('a "b" c')
+        '"a ""b"" c"'
     """
     return '"' + identifier.replace('"', '""') + '"'
 
