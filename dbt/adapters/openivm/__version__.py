@@ -1,1 +1,5 @@
-from dbt_openivm.__version__ import version as version
+from __future__ import annotations
+
+from dbt_openivm.__version__ import version
+
+__all__ = ["version"]

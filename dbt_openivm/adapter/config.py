@@ -1,0 +1,151 @@
+"""The configuration of an ivm_view model, checked here: dbt accepts unknown keys and wrong types without a word."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Optional
+
+from dbt.adapters.duckdb.impl import DuckDBConfig
+
+from dbt_openivm.engine.types import CAPTURES, REFRESH_MODES
+from dbt_openivm.errors import ConfigError
+
+#: Settings of other materializations. dbt would ignore them, and their author would believe that they do something.
+NOT_NEEDED = {
+    "unique_key": "changed rows are found from the change of the sources",
+    "incremental_strategy": "the query decides how its view is maintained",
+    "incremental_predicates": "only what changed is read anyway",
+    "predicates": "only what changed is read anyway",
+    "on_schema_change": "a changed query rebuilds the view by itself",
+    "merge_update_columns": "the view always equals its query",
+    "merge_exclude_columns": "the view always equals its query",
+    "merge_clauses": "the view always equals its query",
+    "merge_on_using_columns": "the view always equals its query",
+    "event_time_lookback": "late changes are found by themselves",
+    "lookback": "late changes are found by themselves",
+    "batch_size": "a refresh reads the changes of all times at once",
+    "begin": "a refresh reads the changes of all times at once",
+    "concurrent_batches": "a refresh reads the changes of all times at once",
+    "partition_by": "it belongs to tables; the state of a view is laid out by dbt-openivm",
+    "partitioned_by": "it belongs to tables; the state of a view is laid out by dbt-openivm",
+    "sort_by": "it belongs to tables; the state of a view is laid out by dbt-openivm",
+    "sorted_by": "it belongs to tables; the state of a view is laid out by dbt-openivm",
+    "indexes": "it belongs to tables; what users query is a view",
+    "location": "it belongs to `external` models",
+    "format": "it belongs to `external` models",
+}
+
+#: What dbt itself puts into every model's configuration.
+DBT_DEFAULTS = {"on_schema_change": "ignore"}
+
+
+@dataclass
+class OpenIvmConfig(DuckDBConfig):
+    """What a model may set besides dbt-duckdb's settings.
+
+    Attributes:
+        refresh_mode: auto (by cost), incremental (whenever the query allows), strict (an error instead of a full
+            refresh), full.
+        capture: how changes of this model's sources are found, where a source does not say so itself: diff, trigger.
+    """
+
+    # dbt reads these annotations at run time, also on Python 3.10.
+    refresh_mode: Optional[str] = None  # noqa: UP045
+    capture: Optional[str] = None  # noqa: UP045
+
+
+@dataclass(frozen=True)
+class ViewConfig:
+    """The checked settings of one ivm_view."""
+
+    refresh_mode: str
+    capture: str
+
+
+def view_config(node: Mapping[str, Any]) -> ViewConfig:
+    """Check the configuration of an ivm_view's node.
+
+    Raises:
+        ConfigError: with every problem found.
+    """
+    problems = [*_choices(node), *_not_needed(node), *_constraints(node)]
+    if problems:
+        raise ConfigError(
+            "\n".join(["The configuration of this ivm_view has problems:", *(f"- {p}" for p in problems)])
+        )
+    config = node["config"]
+    return ViewConfig(config.get("refresh_mode") or "auto", config.get("capture") or "diff")
+
+
+def _choices(node: Mapping[str, Any]) -> Iterator[str]:
+    for key, allowed in (("refresh_mode", REFRESH_MODES), ("capture", CAPTURES)):
+        value = node["config"].get(key)
+        if value is not None and value not in allowed:
+            yield f"{key}: got {value!r}, expected one of {', '.join(allowed)}."
+
+
+def _not_needed(node: Mapping[str, Any]) -> Iterator[str]:
+    for key, why in NOT_NEEDED.items():
+        value = node["config"].get(key)
+        if value and value != DBT_DEFAULTS.get(key):
+            yield f"{key}: not needed on an ivm_view: {why}. Remove it."
+
+
+def _constraints(node: Mapping[str, Any]) -> Iterator[str]:
+    """Constraints that nothing would enforce, unless their author said that this is known."""
+    for constraint in node.get("constraints") or []:
+        if constraint.get("warn_unenforced", True):
+            yield _unenforced(f"constraint {_kind(constraint)}")
+    for name, column in (node.get("columns") or {}).items():
+        for constraint in column.get("constraints") or []:
+            if constraint.get("warn_unenforced", True):
+                yield _unenforced(f"constraint {_kind(constraint)} of column {name}")
+
+
+def _kind(constraint: Mapping[str, Any]) -> str:
+    kind = constraint["type"]
+    return str(getattr(kind, "value", kind))
+
+
+def _unenforced(what: str) -> str:
+    return (
+        f"{what}: DuckDB enforces constraints on tables only, and what users query here is a view. "
+        "Use a data test, or set `warn_unenforced: false` on it to keep it as documentation."
+    )
+
+
+def source_captures(graph: Mapping[str, Any]) -> dict[str, str]:
+    """The capture of every relation of a project that sets one: `database.schema.name` in lower case -> capture.
+
+    It stands under `meta: {openivm: {capture: trigger}}` of a source table, seed, snapshot or model.
+
+    Raises:
+        ConfigError: with every unknown capture found.
+    """
+    captures: dict[str, str] = {}
+    problems = []
+    for node in [*graph.get("sources", {}).values(), *graph.get("nodes", {}).values()]:
+        capture = _capture_of(node)
+        if capture is None:
+            continue
+        if capture not in CAPTURES:
+            problems.append(f"- {node['unique_id']}: got {capture!r}, expected one of {', '.join(CAPTURES)}.")
+        captures[relation_key(node)] = capture
+    if problems:
+        raise ConfigError("\n".join(["meta.openivm.capture has problems:", *problems]))
+    return captures
+
+
+def _capture_of(node: Mapping[str, Any]) -> Any:
+    for meta in (node.get("config", {}).get("meta"), node.get("meta"), node.get("source_meta")):
+        settings = (meta or {}).get("openivm")
+        if isinstance(settings, Mapping) and "capture" in settings:
+            return settings["capture"]
+    return None
+
+
+def relation_key(node: Mapping[str, Any]) -> str:
+    """The relation of a node or source as the catalog's keys spell it."""
+    name = node.get("identifier") or node.get("alias") or node["name"]
+    return f"{node['database']}.{node['schema']}.{name}".lower()

@@ -1,0 +1,125 @@
+"""What the operations (`dbt run-operation ivm_...`) and the generic test ask of the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from copy import deepcopy
+from typing import TYPE_CHECKING, Any
+
+from dbt_openivm.adapter.config import relation_key
+from dbt_openivm.adapter.refresh import Context, Refresher, ivm_views, relation_name
+from dbt_openivm.engine import garbage, report
+from dbt_openivm.errors import ConfigError
+
+if TYPE_CHECKING:
+    from dbt_openivm.adapter.impl import OpenIvmAdapter
+
+
+def is_limited_run(config: Any) -> bool:
+    args = config.args
+    return bool(getattr(args, "EMPTY", False)) or getattr(args, "sample", None) is not None
+
+
+def is_maintained(refresher: Refresher, relation: Any) -> bool:
+    name = relation_name(relation)
+    return report.Reader(refresher.session, name.database).view(name.key) is not None
+
+
+def definition(refresher: Refresher, relation: Any) -> str:
+    name = relation_name(relation)
+    view = report.Reader(refresher.session, name.database).view(name.key)
+    if view is None:
+        raise ConfigError(
+            f"{name} is not a maintained view. ivm_equals_recompute compares models of materialization "
+            "ivm_view that have been built: run the model first."
+        )
+    return view.definition
+
+
+def run(name: str, adapter: OpenIvmAdapter, context: Context, arguments: Mapping[str, Any]) -> str:
+    """Run an operation and return its text.
+
+    Raises:
+        ConfigError: an argument is wrong.
+    """
+    operations: dict[str, Callable[..., str]] = {
+        "status": _status,
+        "history": _history,
+        "explain": _explain,
+        "gc": _gc,
+        "remove": _remove,
+    }
+    return operations[name](adapter, context, **arguments)
+
+
+def _status(adapter: OpenIvmAdapter, context: Context) -> str:
+    return _per_database(adapter, context, lambda database: report.status(adapter.refresher.session, database))
+
+
+def _history(adapter: OpenIvmAdapter, context: Context, model: str | None, limit: int) -> str:
+    session = adapter.refresher.session
+    if model is None:
+        return _per_database(adapter, context, lambda database: report.history(session, database, None, limit))
+    node = _find(context, model)
+    return report.history(session, node["database"], relation_key(node), limit)
+
+
+def _explain(adapter: OpenIvmAdapter, context: Context, model: str) -> str:
+    node = _compiled(adapter, _find(context, model))
+    database = node["database"]
+    relation = adapter.Relation.create(database=database, schema=node["schema"], identifier=node["alias"])
+    spec = adapter.refresher.spec({**context, "model": node, "this": relation})
+    text: str = adapter.refresher.maintainer(database, context).explain(spec)
+    return text
+
+
+def _gc(adapter: OpenIvmAdapter, context: Context, dry_run: bool, all_schemas: bool) -> str:
+    scope = garbage.Scope(ivm_views(context["graph"]), _schemas(context), all_schemas)
+
+    def collect(database: str) -> str:
+        maintainer = adapter.refresher.maintainer(database, context)
+        return garbage.collect(adapter.refresher.session, database, scope, maintainer, dry_run)
+
+    return _per_database(adapter, context, collect)
+
+
+def _remove(adapter: OpenIvmAdapter, context: Context, dry_run: bool) -> str:
+    def remove(database: str) -> str:
+        maintainer = adapter.refresher.maintainer(database, context)
+        return garbage.remove(adapter.refresher.session, database, maintainer, dry_run)
+
+    return _per_database(adapter, context, remove)
+
+
+def _per_database(adapter: OpenIvmAdapter, context: Context, answer: Callable[[str], str]) -> str:
+    """The answers for every database that the project's models are built in."""
+    models = [node for node in context["graph"]["nodes"].values() if node["resource_type"] == "model"]
+    databases = sorted({adapter.config.credentials.database, *(node["database"] for node in models)})
+    if len(databases) == 1:
+        return answer(databases[0])
+    return "\n\n".join(f"database {database}\n{answer(database)}" for database in databases)
+
+
+def _schemas(context: Context) -> set[str]:
+    nodes = context["graph"]["nodes"].values()
+    return {f"{node['database']}.{node['schema']}".lower() for node in nodes if node["resource_type"] == "model"}
+
+
+def _find(context: Context, model: str) -> Mapping[str, Any]:
+    """The node of a model by name, `package.name`, or relation."""
+    nodes = [node for node in context["graph"]["nodes"].values() if node["resource_type"] == "model"]
+    for node in nodes:
+        names = (node["name"], f"{node['package_name']}.{node['name']}", node["unique_id"], relation_key(node))
+        if model in names:
+            return dict(node)
+    views = ", ".join(sorted(n["name"] for n in nodes if n["config"]["materialized"] == "ivm_view")) or "none"
+    raise ConfigError(f"There is no model named '{model}'. The ivm_view models of this project: {views}.")
+
+
+def _compiled(adapter: OpenIvmAdapter, node: Mapping[str, Any]) -> dict[str, Any]:
+    """The node with its SQL compiled: an operation starts from a project that is only parsed."""
+    from dbt.compilation import Compiler
+
+    manifest: Any = adapter.get_macro_resolver()
+    compiled = Compiler(adapter.config).compile_node(deepcopy(manifest.nodes[node["unique_id"]]), manifest, write=False)
+    return {**node, "compiled_code": compiled.compiled_code}

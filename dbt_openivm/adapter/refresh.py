@@ -1,0 +1,149 @@
+"""One refresh as a dbt model: check, prepare, apply and release, as the materialization `ivm_view` calls them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Optional
+
+from dbt.adapters.contracts.connection import AdapterResponse
+
+from dbt_openivm.adapter.config import relation_key, source_captures, view_config
+from dbt_openivm.adapter.session import DbtSession
+from dbt_openivm.engine.database import check_writable
+from dbt_openivm.engine.render import Renderer, Step
+from dbt_openivm.engine.types import RefreshResult, ViewSpec
+from dbt_openivm.names import RelationName
+
+if TYPE_CHECKING:
+    from dbt_openivm.engine.maintain import Maintainer, Prepared
+
+Context = Mapping[str, Any]
+
+
+@dataclass
+class IvmResponse(AdapterResponse):
+    """What dbt prints after a model, and the fields of `adapter_response` in run_results.json."""
+
+    # dbt reads these annotations at run time, also on Python 3.10.
+    refresh_type: Optional[str] = None  # noqa: UP045
+    strategy: Optional[str] = None  # noqa: UP045
+    reason: Optional[str] = None  # noqa: UP045
+    delta_rows: Optional[int] = None  # noqa: UP045
+    changed_rows: Optional[int] = None  # noqa: UP045
+    refresh_ms: Optional[float] = None  # noqa: UP045
+
+    @classmethod
+    def of(cls, result: RefreshResult) -> IvmResponse:
+        return cls(
+            _message=result.message,
+            code=result.strategy.upper(),
+            rows_affected=result.changed_rows if result.changed_rows is not None else result.rows,
+            refresh_type=result.refresh_type,
+            strategy=result.strategy,
+            reason=result.reason,
+            delta_rows=result.delta_rows,
+            changed_rows=result.changed_rows,
+            refresh_ms=round(result.ms, 3),
+        )
+
+
+def renderer(context: Context) -> Renderer:
+    """Render step macros through dbt, so that a user's project can override each one."""
+
+    def render(macro: str, arguments: Mapping[str, Any]) -> str:
+        return str(context[macro](Step(macro, arguments))).strip()
+
+    return render
+
+
+def relation_name(relation: Any) -> RelationName:
+    return RelationName(relation.database, relation.schema, relation.identifier)
+
+
+class Refresher:
+    """The refreshes of one dbt invocation: at most one a thread at a time."""
+
+    _setup_lock = threading.Lock()
+
+    def __init__(self, connections: Any) -> None:
+        self._connections = connections
+        self._open = threading.local()
+        self._ready: set[str] = set()
+        self._captures: tuple[str, dict[str, str]] | None = None
+
+    @property
+    def session(self) -> DbtSession:
+        return DbtSession(self._connections)
+
+    def maintainer(self, database: str, context: Context) -> Maintainer:
+        from dbt_openivm.engine.maintain import Maintainer
+
+        return Maintainer(self.session, database, renderer(context))
+
+    def check(self, context: Context) -> None:
+        """Refuse what cannot work, and set the database up: once, in a transaction of its own, before the model's."""
+        view_config(context["model"])
+        self.session.end_lookups()
+        database = context["this"].database
+        with self._setup_lock:
+            if database not in self._ready:
+                check_writable(self.session, database)
+                self.maintainer(database, context).setup()
+                self._ready.add(database)
+
+    def prepare(self, context: Context, inside: bool) -> None:
+        """Compile, and capture what changed: in its own transaction, or inside the one that a hook has opened."""
+        if not inside:
+            self.session.end_lookups()
+        in_transaction = self.session.in_transaction
+        maintainer = self.maintainer(context["this"].database, context)
+        spec = self.spec(context, capture_again=in_transaction)
+        self._open.refresh = (maintainer, maintainer.prepare(spec, in_transaction=in_transaction))
+
+    def apply(self) -> IvmResponse:
+        """Bring the view up to date inside dbt's open transaction."""
+        maintainer, prepared = self._open.refresh
+        return IvmResponse.of(maintainer.apply(prepared))
+
+    def release(self) -> None:
+        """Let go of what `prepare` pinned; whatever is still uncommitted failed."""
+        refresh: tuple[Maintainer, Prepared] | None = getattr(self._open, "refresh", None)
+        if refresh is None:
+            return
+        self._open.refresh = None
+        self.session.rollback()
+        maintainer, prepared = refresh
+        maintainer.release(prepared)
+
+    def spec(self, context: Context, capture_again: bool = False) -> ViewSpec:
+        """The model as the engine takes it.
+
+        Args:
+            capture_again: a hook may have written the sources since another model of this run captured them.
+        """
+        node = context["model"]
+        config = view_config(node)
+        return ViewSpec(
+            name=relation_name(context["this"]),
+            sql=node["compiled_code"],
+            refresh_mode=config.refresh_mode,
+            full_refresh=bool(context["should_full_refresh"]()),
+            capture=config.capture,
+            captures=self.captures(context),
+            invocation=None if capture_again else context["invocation_id"],
+            origin=node["original_file_path"],
+        )
+
+    def captures(self, context: Context) -> dict[str, str]:
+        invocation = context["invocation_id"]
+        if self._captures is None or self._captures[0] != invocation:
+            self._captures = (invocation, source_captures(context["graph"]))
+        return self._captures[1]
+
+
+def ivm_views(graph: Mapping[str, Any]) -> set[str]:
+    """The keys of the views that the models of a project maintain."""
+    nodes = graph.get("nodes", {}).values()
+    return {relation_key(node) for node in nodes if node.get("config", {}).get("materialized") == "ivm_view"}

@@ -1,0 +1,262 @@
+"""What is left over in a database, and how it goes: views without a model, sources without a consumer, stray objects.
+
+Everything is found from our catalog and DuckDB's. Dropped are only names that start with `openivm_` in schemas that
+start with `openivm`, and the user-facing view of a view that goes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dbt_openivm.engine.report import Reader
+from dbt_openivm.engine.session import Session
+from dbt_openivm.names import CATALOG_SCHEMA, PREFIX, RelationName, literal, quote
+
+if TYPE_CHECKING:
+    from dbt_openivm.engine.maintain import Maintainer
+
+NOTHING_LEFT = "Nothing is left over."
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Whose views count as left over.
+
+    Args:
+        live: keys of the views that models maintain.
+        schemas: `database.schema` (lower case) of the project; a view elsewhere may belong to another project.
+        all_schemas: also count views of other schemas.
+    """
+
+    live: set[str]
+    schemas: set[str]
+    all_schemas: bool = False
+
+    def holds(self, view: RelationName) -> bool:
+        return self.all_schemas or f"{view.database}.{view.schema}".lower() in self.schemas
+
+
+@dataclass(frozen=True)
+class Stray:
+    """An object that nothing needs.
+
+    Args:
+        kind: TABLE, VIEW, TRIGGER or SCHEMA.
+        name: of a schema, its database and schema with an empty name; of a trigger, its table.
+        trigger: name of the trigger.
+    """
+
+    kind: str
+    name: RelationName
+    trigger: str | None = None
+
+    @property
+    def drop_sql(self) -> str:
+        if self.kind == "SCHEMA":
+            return f"DROP SCHEMA IF EXISTS {quote(self.name.database)}.{quote(self.name.schema)}"
+        if self.kind == "TRIGGER":
+            return f"DROP TRIGGER {quote(self.trigger or '')} ON {self.name.sql}"
+        return f"DROP {self.kind} IF EXISTS {self.name.sql}"
+
+    def __str__(self) -> str:
+        if self.kind == "TRIGGER":
+            return f"trigger {self.trigger} on {self.name.schema}.{self.name.name}"
+        if self.kind == "SCHEMA":
+            return f"schema {self.name.schema}"
+        return f"{self.kind.lower()} {self.name.schema}.{self.name.name}"
+
+
+def collect(session: Session, database: str, scope: Scope, maintainer: Maintainer, dry_run: bool) -> str:
+    """Drop what is left over in one database, or only list it.
+
+    A view goes with its state, its change log and its place among the consumers of its sources, whose logs are then no
+    longer held for it.
+    """
+    reader = Reader(session, database)
+    gone, foreign = _gone(reader, scope)
+    lines = [f"view {view} has no model" for view in gone]
+    if not dry_run:
+        for view in gone:
+            maintainer.drop(view)
+    unused = _unused_sources(reader, {view.key for view in gone} if dry_run else set())
+    lines += [f"source {key} has no consumer" for key in unused]
+    if not dry_run:
+        _drop_sources(session, reader, unused)
+    strays = _strays(reader, unused if dry_run else [], {view.key for view in gone} if dry_run else set())
+    lines += [f"{stray} belongs to nothing" for stray in strays]
+    if not dry_run:
+        _drop_all(session, strays)
+    return _text(lines, foreign, dry_run, "dropped")
+
+
+def remove(session: Session, database: str, maintainer: Maintainer, dry_run: bool) -> str:
+    """Drop every maintained view of one database, their state, the captures of their sources and the catalog."""
+    reader = Reader(session, database)
+    views = [view.name for view in reader.views()]
+    lines = [f"view {view}" for view in views]
+    objects = list(_objects(session, database, with_catalog=True))
+    lines += [str(stray) for stray in objects]
+    if not dry_run:
+        for view in views:
+            maintainer.drop(view)
+        _drop_all(session, list(_objects(session, database, with_catalog=True)))
+    return _text(lines, [], dry_run, "removed")
+
+
+def _text(lines: list[str], foreign: list[RelationName], dry_run: bool, done: str) -> str:
+    text = [f"{'would be ' if dry_run else ''}{done}: {line}" for line in lines] or [NOTHING_LEFT]
+    if dry_run and lines:
+        text.append("Nothing was changed: this was a dry run. Pass {dry_run: false} to do it.")
+    if foreign:
+        names = ", ".join(f"{view.schema}.{view.name}" for view in foreign)
+        text.append(
+            f"Views in schemas that this project does not use: {names}. They may belong to another project or target; "
+            "pass {all_schemas: true} to count them as left over."
+        )
+    return "\n".join(text)
+
+
+def _gone(reader: Reader, scope: Scope) -> tuple[list[RelationName], list[RelationName]]:
+    """Views without a model: those that go, and those that may be another project's."""
+    gone: list[RelationName] = []
+    foreign: list[RelationName] = []
+    for view in reader.views():
+        if view.key in scope.live:
+            continue
+        ours = scope.holds(view.name) or not _exists(reader.session, view.name)
+        (gone if ours else foreign).append(view.name)
+    return gone, foreign
+
+
+def _exists(session: Session, name: RelationName) -> bool:
+    where = f"lower(database_name || '.' || schema_name) = lower({literal(name.database + '.' + name.schema)})"
+    return bool(
+        session.execute(
+            f"SELECT 1 FROM duckdb_views() WHERE {where} AND lower(view_name) = lower({literal(name.name)}) UNION ALL "
+            f"SELECT 1 FROM duckdb_tables() WHERE {where} AND lower(table_name) = lower({literal(name.name)})"
+        )
+    )
+
+
+def _unused_sources(reader: Reader, without_views: set[str]) -> list[str]:
+    """Captured bases that no view reads, once `without_views` are gone."""
+    if not reader.exists():
+        return []
+    owners = reader.owners()
+    read = {source for view, source, _, _ in reader.cursors() if owners.get(view, view) not in without_views}
+    rows = reader.session.execute(f"SELECT source_key FROM {reader.table('openivm_sources')} ORDER BY source_key")
+    return [row[0] for row in rows if row[0] not in read]
+
+
+def _drop_sources(session: Session, reader: Reader, keys: list[str]) -> None:
+    for key in keys:
+        rows = session.execute(
+            f"SELECT objects FROM {reader.table('openivm_sources')} WHERE source_key = {literal(key)}"
+        )
+        session.begin()
+        try:
+            for stray in _triggers(
+                session, {RelationName(*name) for row in rows for name in json.loads(row[0]).values()}
+            ):
+                session.execute(stray.drop_sql)
+            for row in rows:
+                for name in json.loads(row[0]).values():
+                    session.execute(f"DROP TABLE IF EXISTS {RelationName(*name).sql}")
+            session.execute(f"DELETE FROM {reader.table('openivm_sources')} WHERE source_key = {literal(key)}")
+            session.commit()
+        except BaseException:
+            session.rollback()
+            raise
+
+
+def _strays(reader: Reader, without_sources: list[str], without_views: set[str]) -> list[Stray]:
+    """Internal objects that no row of the catalog mentions."""
+    known = _mentioned(reader, set(without_sources), without_views)
+    strays = [o for o in _objects(reader.session, reader.database, with_catalog=False) if o.kind != "SCHEMA"]
+    strays = [o for o in strays if o.kind == "TRIGGER" or o.name.key not in known]
+    return [o for o in strays if o.kind != "TRIGGER" or _is_orphan(reader.session, o, known)]
+
+
+def _is_orphan(session: Session, trigger: Stray, known: set[str]) -> bool:
+    """Whether a trigger writes to no log that the catalog knows."""
+    text = _trigger_sql(session, trigger).lower()
+    return not any(key.rsplit(".", 1)[-1] in text for key in known)
+
+
+def _trigger_sql(session: Session, trigger: Stray) -> str:
+    rows = session.execute(
+        f"SELECT sql FROM duckdb_triggers() WHERE trigger_name = {literal(trigger.trigger or '')} "
+        f"AND table_name = {literal(trigger.name.name)} AND schema_name = {literal(trigger.name.schema)} "
+        f"AND database_name = {literal(trigger.name.database)}"
+    )
+    return str(rows[0][0]) if rows else ""
+
+
+def _mentioned(reader: Reader, without_sources: set[str], without_views: set[str]) -> set[str]:
+    """Keys of the internal objects that the catalog's rows name."""
+    if not reader.exists():
+        return set()
+    known = set()
+    for key, objects in reader.session.execute(f"SELECT source_key, objects FROM {reader.table('openivm_sources')}"):
+        if key not in without_sources:
+            known |= {RelationName(*name).key for name in json.loads(objects).values()}
+    rows = reader.session.execute(
+        "SELECT coalesce(owner, view_key), view_database, internal_schema, data_table, visible_view, delta_table "
+        f"FROM {reader.table('openivm_views')}"
+    )
+    for owner, database, schema, *names in rows:
+        if owner not in without_views:
+            known |= {RelationName(database, schema, name).key for name in names if name}
+    return known
+
+
+def _objects(session: Session, database: str, with_catalog: bool) -> Iterator[Stray]:
+    """Every internal object of a database, in an order in which they can be dropped."""
+    here = f"database_name = {literal(database)} AND starts_with(schema_name, {literal(PREFIX)})"
+    if with_catalog:
+        ours = f"starts_with(schema_name, {literal(PREFIX)}) OR schema_name = {literal(CATALOG_SCHEMA)}"
+        here = f"database_name = {literal(database)} AND ({ours})"
+    mine = f"{here} AND starts_with({{}}, {literal(PREFIX)})"
+    yield from _all_triggers(session, database)
+    for kind, function, column in (("VIEW", "duckdb_views()", "view_name"), ("TABLE", "duckdb_tables()", "table_name")):
+        rows = session.execute(
+            f"SELECT database_name, schema_name, {column} FROM {function} WHERE {mine.format(column)} ORDER BY ALL"
+        )
+        yield from (Stray(kind, RelationName(*row)) for row in rows)
+    rows = session.execute(f"SELECT database_name, schema_name FROM duckdb_schemas() WHERE {here} ORDER BY ALL")
+    yield from (Stray("SCHEMA", RelationName(row[0], row[1], "")) for row in rows)
+
+
+def _all_triggers(session: Session, database: str) -> list[Stray]:
+    """The triggers of captures; DuckDB has them from 2.0 on."""
+    if not session.execute("SELECT 1 FROM duckdb_functions() WHERE function_name = 'duckdb_triggers'"):
+        return []
+    rows = session.execute(
+        "SELECT database_name, schema_name, table_name, trigger_name FROM duckdb_triggers() "
+        f"WHERE database_name = {literal(database)} AND starts_with(trigger_name, {literal(PREFIX)}) ORDER BY ALL"
+    )
+    return [Stray("TRIGGER", RelationName(*row[:3]), row[3]) for row in rows]
+
+
+def _triggers(session: Session, logs: set[RelationName]) -> list[Stray]:
+    """The triggers that write to one of `logs`."""
+    databases = {log.database for log in logs}
+    triggers = [stray for database in sorted(databases) for stray in _all_triggers(session, database)]
+    names = {log.name.lower() for log in logs}
+    return [t for t in triggers if any(name in _trigger_sql(session, t).lower() for name in names)]
+
+
+def _drop_all(session: Session, strays: list[Stray]) -> None:
+    if not strays:
+        return
+    session.begin()
+    try:
+        for stray in strays:
+            session.execute(stray.drop_sql)
+        session.commit()
+    except BaseException:
+        session.rollback()
+        raise

@@ -1,0 +1,13 @@
+{#-
+  Clear what no model uses any more: views whose model is gone, renamed or no ivm_view now, sources that nobody reads, and
+  internal objects that the catalog does not know.
+
+  Args:
+    dry_run: only list it (the default).
+    all_schemas: count views in schemas that this project does not use, too; they may belong to another project.
+
+  Usage: dbt run-operation ivm_gc --args '{dry_run: false}'
+-#}
+{% macro ivm_gc(dry_run=true, all_schemas=false) %}
+  {%- do log(adapter.ivm_operation('gc', context, {'dry_run': dry_run, 'all_schemas': all_schemas}), info=True) -%}
+{% endmacro %}

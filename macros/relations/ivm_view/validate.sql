@@ -1,0 +1,27 @@
+{#-
+  What `--empty` and `--sample` do with an ivm_view: run its limited query, so that errors show, and leave maintained state
+  alone. Where the view was never built, a plain view over the limited query stands in for it, so that models below can
+  be validated too; the next normal run replaces it.
+
+  Args:
+    target: the view that users query.
+    existing: what has this name now, or none.
+-#}
+{% macro ivm_validate_view(target, existing) %}
+  {%- set query = model['compiled_code'] -%}
+  {%- if existing is none or (existing.is_view and not adapter.ivm_is_maintained(target)) -%}
+    {%- call statement('main') -%}
+      create or replace view {{ target }} as (
+        {{ query }}
+      )
+    {%- endcall -%}
+    {%- do store_result('main', response='VALIDATED: a plain view stands in until the next normal run') -%}
+  {%- else -%}
+    {%- call statement('main') -%}
+      select count(*) from (
+        {{ query }}
+      )
+    {%- endcall -%}
+    {%- do store_result('main', response='VALIDATED: --empty and --sample leave the view as it is') -%}
+  {%- endif -%}
+{% endmacro %}
