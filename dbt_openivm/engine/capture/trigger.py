@@ -1,0 +1,144 @@
+"""Capture by triggers: the writer's own transaction writes the change log. DuckDB 2.0 and later."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from dbt_openivm.engine.capture.base import Base, Capture
+from dbt_openivm.engine.capture.log import (
+    TIMESTAMP_SQL,
+    create_log,
+    drop_table,
+    is_relation,
+    quoted_columns,
+    widen_log,
+)
+from dbt_openivm.errors import UnsafeError
+from dbt_openivm.names import RelationName, literal, quote
+
+#: event -> does it add rows, does it remove rows
+EVENTS = {"INSERT": (True, False), "UPDATE": (True, True), "DELETE": (False, True)}
+REMEDY = "Set 'capture: diff' for it."
+
+
+class TriggerCapture(Capture):
+    """Three AFTER statement triggers on a table write what every statement added and removed."""
+
+    kind: ClassVar[str] = "trigger"
+
+    def refusal(self, base: Base) -> str | None:
+        if base.relation is None:
+            return f"{base.key} is no table, so it cannot have triggers. {REMEDY}"
+        if base.relation.database.lower() != base.schema.database.lower():
+            return (
+                f"{base.key} lies in another database than its views ({base.schema.database}), and a trigger can write"
+                f" to its own database only. {REMEDY}"
+            )
+        [(version, tables)] = self.session.execute(
+            "SELECT version(), (SELECT count(*) FROM duckdb_tables()"
+            f" WHERE {is_relation(base.relation, 'table')} AND NOT temporary)"
+        )
+        if _major(version) < 2:
+            return f"capture: trigger needs DuckDB 2.0 or later, this is {version}. {REMEDY}"
+        return None if tables else f"{base.key} is no table, so it cannot have triggers. {REMEDY}"
+
+    def install(self, base: Base) -> None:
+        """Create log and triggers.
+
+        A writer that began before and is still open gets an error from DuckDB when it commits; it has to run again.
+        """
+        table = _table(base)
+        self._fence(table)
+        create_log(self.session, self.render, base, base.from_sql)
+        self._create_triggers(base)
+
+    def widen(self, base: Base, wider: Base) -> None:
+        self._fence(_table(base))
+        self._drop_triggers(base)
+        widen_log(self.session, self.render, base, wider, base.from_sql)
+        self._create_triggers(wider)
+
+    def collect(self, base: Base, batch: int) -> int:
+        arguments = {"log": base.objects["delta"].sql, "batch": batch}
+        [(numbered,)] = self.session.execute(self.render("ivm_capture_number", arguments))
+        return int(numbered)
+
+    def broken(self, base: Base) -> str | None:
+        [(found,)] = self.session.execute(f"SELECT {_count_triggers(base)}")
+        return None if found == len(EVENTS) else _broken_text(base)
+
+    def uninstall(self, base: Base) -> None:
+        self._drop_triggers(base)
+        drop_table(self.session, base.objects["delta"])
+
+    def current(self, base: Base) -> str:
+        return base.from_sql
+
+    def pending_sql(self, base: Base) -> str | None:
+        """One row (key, what broke it or NULL, changes not yet numbered). DuckDB refuses it if the log is gone."""
+        return (
+            f"SELECT {literal(base.key)} AS source_key,"
+            f" CASE WHEN {_count_triggers(base)} <> {len(EVENTS)} THEN {literal(_broken_text(base))} END AS broken,"
+            f" (SELECT count(*) FROM {base.objects['delta'].sql} WHERE openivm_batch IS NULL) AS pending"
+        )
+
+    def _create_triggers(self, base: Base) -> None:
+        self._drop_triggers(base)
+        for event, (added, removed) in EVENTS.items():
+            arguments = {
+                "trigger": quote(_trigger_name(base, event)),
+                "event": event,
+                "table": _table(base).sql,
+                "log": base.objects["delta"].sql,
+                "columns": quoted_columns(base),
+                "added": added,
+                "removed": removed,
+                "timestamp": TIMESTAMP_SQL,
+            }
+            self.session.execute(self.render("ivm_capture_trigger", arguments))
+
+    def _drop_triggers(self, base: Base) -> None:
+        """Drop what is there under our names: DROP TRIGGER IF EXISTS fails where the table is gone."""
+        found = self.session.execute(f"SELECT trigger_name FROM duckdb_triggers() WHERE {_is_trigger(base)}")
+        for (name,) in found:
+            self.session.execute(f"DROP TRIGGER {quote(name)} ON {_table(base).sql}")
+
+    def _fence(self, table: RelationName) -> None:
+        """Make DuckDB refuse the commit of every writer that does not know the triggers of this transaction.
+
+        A transaction sees the catalog as it was when it began: a writer that is open now would write past the triggers,
+        and its rows would be in no log. Setting the comment that the table already has changes nothing, but is an
+        ALTER, and a writer of a table that was altered meanwhile cannot commit.
+        """
+        rows = self.session.execute(f"SELECT comment FROM duckdb_tables() WHERE {is_relation(table, 'table')}")
+        if not rows:
+            raise UnsafeError(f"The table {table} does not exist any more.")
+        comment = "NULL" if rows[0][0] is None else literal(rows[0][0])
+        self.session.execute(f"COMMENT ON TABLE {table.sql} IS {comment}")
+
+
+def _table(base: Base) -> RelationName:
+    assert base.relation is not None  # `refusal` let it pass
+    return base.relation
+
+
+def _trigger_name(base: Base, event: str) -> str:
+    """Unique, since the name of the log is."""
+    return f"{base.objects['delta'].name}_{event.lower()}"
+
+
+def _is_trigger(base: Base) -> str:
+    names = ", ".join(literal(_trigger_name(base, event).lower()) for event in EVENTS)
+    return f"{is_relation(_table(base), 'table')} AND lower(trigger_name) IN ({names})"
+
+
+def _count_triggers(base: Base) -> str:
+    return f"(SELECT count(*) FROM duckdb_triggers() WHERE {_is_trigger(base)})"
+
+
+def _broken_text(base: Base) -> str:
+    return f"a trigger of the capture of {base.key} is gone: the table was replaced, or the trigger dropped"
+
+
+def _major(version: str) -> int:
+    return int(version.lstrip("v").split(".", 1)[0])
