@@ -67,7 +67,7 @@ def _model_run(result: Any) -> ModelRun:
 
 def _milliseconds(result: Any) -> float:
     """The refresh as the engine timed it; dbt's own time for the model where it did not."""
-    if "ms" in result.adapter_response:
-        return float(result.adapter_response["ms"])
+    if "refresh_ms" in result.adapter_response:
+        return float(result.adapter_response["refresh_ms"])
     execute = next(step for step in result.timing if step.name == "execute")
     return (execute.completed_at - execute.started_at).total_seconds() * 1000

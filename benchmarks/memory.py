@@ -1,0 +1,65 @@
+"""Peak memory of one operation: a process of its own that does nothing else, and how much of it was resident at most.
+
+`python -m benchmarks.memory refresh FILE A` refreshes the engine's view, `recompute` runs its query into a temporary
+table, `idle` only connects. All three import the same modules.
+"""
+
+from __future__ import annotations
+
+import resource
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import duckdb
+
+from benchmarks.measure import recompute
+from benchmarks.views import VIEWS, View
+
+STATUS = Path("/proc/self/status")
+
+
+def peak(operation: str, database: Path, view: View) -> float:
+    """Megabytes that a process took at most to do one operation on a database."""
+    command = [sys.executable, "-m", "benchmarks.memory", operation, str(database), view.name]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=Path(__file__).parent.parent)
+    return float(done.stdout.splitlines()[-1]) / 1e6
+
+
+def _refresh(con: duckdb.DuckDBPyConnection, _: View) -> None:
+    from dbt_openivm import IvmEngine
+
+    IvmEngine(con, capture="trigger").refresh("by_engine")
+
+
+def _idle(con: duckdb.DuckDBPyConnection, _: View) -> None:
+    con.execute("SELECT 1").fetchall()
+
+
+OPERATIONS: dict[str, Callable[[duckdb.DuckDBPyConnection, View], object]] = {
+    "idle": _idle,
+    "recompute": recompute,
+    "refresh": _refresh,
+}
+
+
+def main(operation: str, database: str, view: str) -> None:
+    """Do one operation, and print the bytes it took."""
+    import dbt_openivm.engine.engine  # noqa: F401
+
+    with duckdb.connect(database) as con:
+        OPERATIONS[operation](con, VIEWS[view])
+    print(_resident_peak())
+
+
+def _resident_peak() -> int:
+    """Bytes; on Linux not from getrusage, which starts with the peak of the process that started this one."""
+    if not STATUS.exists():
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    line = next(line for line in STATUS.read_text().splitlines() if line.startswith("VmHWM"))
+    return int(line.split()[1]) * 1024
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,21 @@
+"""`make bench` on little data: every side runs, and every view equals its recompute."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.slow
+def test_small_bench_is_exact(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "benchmarks", "--small", "--no-dbt", "--workdir", str(tmp_path)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    times = [line for line in done.stdout.splitlines() if line.endswith("| yes   |")]
+    assert len(times) == 16
+    assert "compile, cold" in done.stdout
