@@ -1,0 +1,61 @@
+"""Which nodes are aggregate calls, and what they say."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from dbt_openivm.compiler.algebra import Call
+from dbt_openivm.compiler.facts import CompileFacts
+from dbt_openivm.compiler.lower.expressions import function_name
+
+WRAPPERS = (exp.Filter, exp.WithinGroup, exp.IgnoreNulls, exp.RespectNulls)
+
+NAMES: dict[type[exp.Expression], str] = {
+    exp.Sum: "sum",
+    exp.Avg: "avg",
+    exp.Min: "min",
+    exp.Max: "max",
+    exp.Count: "count",
+    exp.CountIf: "count_if",
+    exp.LogicalAnd: "bool_and",
+    exp.LogicalOr: "bool_or",
+    exp.Variance: "var_samp",
+    exp.VariancePop: "var_pop",
+    exp.Stddev: "stddev_samp",
+    exp.StddevSamp: "stddev_samp",
+    exp.StddevPop: "stddev_pop",
+}
+SYNONYMS = {"mean": "avg", "var": "var_samp", "variance": "var_samp", "stddev": "stddev_samp", "countif": "count_if"}
+
+
+def is_call(node: exp.Expression, facts: CompileFacts) -> bool:
+    """Whether `node` is an aggregate call, with its FILTER or WITHIN GROUP if it has one."""
+    if isinstance(node, WRAPPERS):
+        return is_call(node.this, facts)
+    if isinstance(node, exp.AggFunc):
+        return True
+    return isinstance(node, exp.Func) and function_name(node) in facts.aggregate_functions
+
+
+def contains_call(node: exp.Expression, facts: CompileFacts) -> bool:
+    """Whether an aggregate call stands anywhere under `node`, a macro's body not counted."""
+    return any(is_call(part, facts) for part in node.walk())
+
+
+def describe(bound: exp.Expression) -> Call:
+    """Take a bound aggregate call apart.
+
+    Args:
+        bound: the call over the child's columns, possibly wrapped in FILTER.
+    """
+    inner, condition = bound, None
+    if isinstance(bound, exp.Filter):
+        inner, condition = bound.this, bound.expression.this
+    name = NAMES.get(type(inner)) or function_name(inner)
+    name = SYNONYMS.get(name, name)
+    arguments = [value for value in inner.iter_expressions() if not isinstance(value, exp.Star)]
+    if name == "count" and not arguments:
+        return Call("count_star", None, condition, bound, simple=True)
+    argument = arguments[0] if len(arguments) == 1 else None
+    simple = argument is not None and not isinstance(inner, WRAPPERS) and not isinstance(argument, exp.Distinct | exp.Order)
+    return Call(name, argument if simple else None, condition, bound, simple)

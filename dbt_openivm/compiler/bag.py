@@ -1,0 +1,72 @@
+"""Maintain a bag of rows (SIMPLE_PROJECTION): the state is the visible rows themselves, duplicates and all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from dbt_openivm.compiler import sql
+from dbt_openivm.compiler.fragment import Fragment
+from dbt_openivm.compiler.plan import SIMPLE_PROJECTION, NodeProgram, Step, Target
+from dbt_openivm.compiler.publish import column_list, drop
+from dbt_openivm.compiler.rules import Context, SourceState, delta, new
+from dbt_openivm.compiler.split import Node
+from dbt_openivm.names import MULTIPLICITY
+
+DELTA = "openivm_delta"
+
+
+@dataclass(frozen=True, eq=False)
+class BagProgram(NodeProgram):
+    """Attributes:
+    node: without aggregate.
+    names: the visible columns as the user sees them, in order.
+    """
+
+    node: Node
+    names: tuple[str, ...]
+    refresh_type = SIMPLE_PROJECTION
+
+    def visible_columns(self) -> tuple[str, ...]:
+        return self.names
+
+    def state_query(self, states: Mapping[str, SourceState]) -> str:
+        context = Context(states, bag=True)
+        return sql.text(sql.union_all([self.rows(fragment) for fragment in new(self.node.core, context)]))
+
+    def rows(self, fragment: Fragment, weighted: bool = False) -> exp.Select:
+        items = [
+            sql.named(fragment.bind(value), name)
+            for name, (_, value) in zip(self.names, self.node.items, strict=True)
+        ]
+        return fragment.select(items, weighted)
+
+    def incremental(self, states: Mapping[str, SourceState], target: Target) -> list[Step]:
+        fragments = delta(self.node.core, Context(states))
+        if not fragments:
+            return []
+        unweighted = all(fragment.weight is None for fragment in fragments)
+        if unweighted and not target.publish:
+            query = sql.text(sql.union_all([self.rows(fragment) for fragment in fragments]))
+            return [Step("ivm_insert_rows", {"target": target.data, "columns": column_list(self.names), "query": query},
+                         "insert the new rows", counts=True)]
+        return self.consolidated(fragments, target)
+
+    def consolidated(self, fragments: list[Fragment], target: Target) -> list[Step]:
+        """Consolidate the delta per row, delete -n copies, insert +n copies."""
+        query = sql.text(sql.union_all([self.rows(fragment, weighted=True) for fragment in fragments]))
+        columns = column_list(self.names)
+        shared = {"delta": DELTA, "columns": columns, "weight": f'"{MULTIPLICITY}"'}
+        steps = [
+            Step("ivm_consolidate", {**shared, "query": query}, "consolidate the delta"),
+            Step("ivm_delete_copies", {**shared, "target": target.data}, "delete vanished rows", after="consolidate the delta",
+                 counts=True, expect="deletions"),
+            Step("ivm_insert_copies", {**shared, "target": target.data}, "insert new rows", after="consolidate the delta",
+                 counts=True),
+        ]
+        if target.publish:
+            steps.append(Step("ivm_publish_delta", {**shared, "log": target.log, "version": target.version},
+                              "publish the delta", after="consolidate the delta"))
+        return [*steps, drop(DELTA)]

@@ -1,0 +1,152 @@
+"""compile(sql, facts) -> RefreshPlan: the passes in order."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import sqlglot
+
+from dbt_openivm.__version__ import version
+from dbt_openivm.compiler.algebra import Operator, Scan
+from dbt_openivm.compiler.bag import BagProgram
+from dbt_openivm.compiler.components import decompose
+from dbt_openivm.compiler.facts import Column, CompileFacts, Relation
+from dbt_openivm.compiler.full import FullProgram
+from dbt_openivm.compiler.grouped import GroupedProgram
+from dbt_openivm.compiler.lower import lower
+from dbt_openivm.compiler.lower.references import parse
+from dbt_openivm.compiler.plan import FULL_REFRESH, NodeProgram, PlanNode, RefreshPlan
+from dbt_openivm.compiler.probe import probes, resolve_types
+from dbt_openivm.compiler.prune import prune
+from dbt_openivm.compiler.split import NODE, Node, split
+from dbt_openivm.compiler.volatile import Closure, closure
+from dbt_openivm.errors import UnsupportedError
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """A query understood as far as the facts allow without types.
+
+    Attributes:
+        operator: its operator tree, None if some construct has no rule.
+        reason: why `operator` is None.
+        probes: queries whose result types `finish` would like to find in the facts.
+        closure: everything the query reads, through views and macros.
+    """
+
+    sql: str
+    operator: Operator | None
+    reason: str | None
+    probes: tuple[str, ...]
+    closure: Closure
+
+
+def analyse(query: str, facts: CompileFacts) -> Analysis:
+    """Parse, resolve and normalise; say which types are wanted.
+
+    Raises:
+        QueryError: the text is no single SELECT.
+    """
+    reached = closure(query, facts)
+    if reached.volatile is not None:
+        return Analysis(query, None, reached.volatile, (), reached)
+    try:
+        operator = prune(lower(query, facts))
+        return Analysis(query, operator, None, tuple(probes(operator)), reached)
+    except UnsupportedError as error:
+        return Analysis(query, None, f"{error} cannot be maintained incrementally yet", (), reached)
+    except sqlglot.errors.SqlglotError as error:
+        return Analysis(query, None, f"the SQL could not be parsed by the compiler ({error})", (), reached)
+
+
+def finish(analysis: Analysis, facts: CompileFacts) -> RefreshPlan:
+    """Make the plan, with the types that DuckDB gave."""
+    if analysis.operator is None:
+        return full_plan(analysis, facts)
+    operator = resolve_types(analysis.operator, facts.types)
+    nodes = split(operator)
+    plan_nodes = tuple(plan_node(node, facts) for node in nodes)
+    sources = used_columns(operator)
+    return RefreshPlan(
+        refresh_type=plan_nodes[-1].program.refresh_type,
+        reason=None,
+        nodes=plan_nodes,
+        sources=sources,
+        output=facts.output,
+        fingerprint=fingerprint(analysis, sources, facts.output),
+    )
+
+
+def compile(query: str, facts: CompileFacts) -> RefreshPlan:  # noqa: A001 - the name of this function is the compiler's API
+    """Compile a query to a plan.
+
+    Args:
+        query: one SELECT.
+        facts: what is known about the database. Types that `analyse(...).probes` ask for may be missing; the plan is then right for
+            every type, if dearer for some.
+
+    Raises:
+        QueryError: the text is no single SELECT.
+
+    Example:
+        >>> from dbt_openivm.compiler.facts import Column, CompileFacts, Relation
+        >>> t = Relation("memory.main.t", '"t"', (Column("g", "INTEGER"), Column("x", "INTEGER")))
+        >>> compile("select g, count(*) from t group by g", CompileFacts({t.key: t})).refresh_type
+        'AGGREGATE_GROUP'
+    """
+    return finish(analyse(query, facts), facts)
+
+
+def plan_node(node: Node, facts: CompileFacts) -> PlanNode:
+    names = tuple(c.name for c in facts.output) if node.number is None and facts.output else node.columns
+    keys = tuple(dict.fromkeys(op.relation.key for op in node.core.walk() if isinstance(op, Scan)))
+    program: NodeProgram
+    if node.aggregate is None:
+        program = BagProgram(node, names)
+    else:
+        program = GroupedProgram(node, names, decompose(node.aggregate))
+    return PlanNode(node.number, keys, program)
+
+
+def full_plan(analysis: Analysis, facts: CompileFacts) -> RefreshPlan:
+    sources = {key: facts.relations[key].columns for key in analysis.closure.bases}
+    names = tuple(column.name for column in facts.output)
+    node = PlanNode(None, tuple(sources), FullProgram(analysis.sql, names))
+    return RefreshPlan(
+        refresh_type=FULL_REFRESH,
+        reason=analysis.reason,
+        nodes=(node,),
+        sources=sources,
+        output=facts.output,
+        fingerprint=fingerprint(analysis, sources, facts.output),
+        volatile=analysis.closure.volatile is not None or analysis.closure.opaque,
+    )
+
+
+def used_columns(operator: Operator) -> dict[str, tuple[Column, ...]]:
+    """The columns that are read of every source, in the source's order."""
+    used: dict[str, set[str]] = {}
+    relations: dict[str, Relation] = {}
+    for op in operator.walk():
+        if isinstance(op, Scan) and op.relation.kind != NODE:
+            relations[op.relation.key] = op.relation
+            used.setdefault(op.relation.key, set()).update(source for _, source in op.names)
+    return {key: tuple(c for c in relation.columns if c.name in used[key]) for key, relation in relations.items()}
+
+
+def fingerprint(analysis: Analysis, sources: Mapping[str, tuple[Column, ...]], output: tuple[Column, ...]) -> str:
+    parts = [version, normalised(analysis.sql), *analysis.closure.texts]
+    parts += [f"{key}({', '.join(f'{c.name} {c.type}' for c in columns)})" for key, columns in sorted(sources.items())]
+    parts += [f"{column.name} {column.type}" for column in output]
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+def normalised(query: str) -> str:
+    """The query without comments, white space and other spellings of the same."""
+    try:
+        return parse(query).sql(dialect="duckdb", comments=False)
+    except sqlglot.errors.SqlglotError:
+        return " ".join(query.split())
+

@@ -1,0 +1,94 @@
+"""What the compiler knows about the database: data, no connection."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+BASE = "base"
+VISIBLE = "visible"
+SQL_VIEW = "sql_view"
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column: its name as the relation spells it, its type as DuckDB's DESCRIBE spells it."""
+
+    name: str
+    type: str
+
+
+@dataclass(frozen=True)
+class Relation:
+    """A relation that a query may read.
+
+    Attributes:
+        key: its identity, lower case ``database.schema.name`` (or the text of a table function).
+        sql: the text that reads it live in FROM.
+        columns: all its columns, in order.
+        kind: `BASE`, `VISIBLE` (another ivm_view) or `SQL_VIEW` (a plain view, inlined).
+        definition: the SELECT of a plain view, else None.
+        context: (database, schema) in which the names of `definition` are looked up first.
+    """
+
+    key: str
+    sql: str
+    columns: tuple[Column, ...]
+    kind: str = BASE
+    definition: str | None = None
+    context: tuple[str, str] | None = None
+
+
+@dataclass(frozen=True)
+class Macro:
+    """A user's scalar or table macro: parameter names and the SQL of its body."""
+
+    name: str
+    parameters: tuple[str, ...]
+    body: str
+    is_table: bool
+
+
+@dataclass(frozen=True)
+class CompileFacts:
+    """Everything `compile` may use besides the query.
+
+    Attributes:
+        relations: by `Relation.key`.
+        search_path: (database, schema) pairs in which unqualified names are looked up, in order.
+        databases: names of the attached databases, lower case, to tell ``database.name`` from ``schema.name``.
+        volatile_functions: names (lower case) of functions whose value may change without a change of data.
+        aggregate_functions: names (lower case) of aggregate functions.
+        macros: the user's macros by lower-case name.
+        types: DESCRIBE answers, by the text of the probe query that `Lowered.probes` asked for.
+        output: names and types of the query's result as a CTAS would create it; empty where unknown.
+    """
+
+    relations: Mapping[str, Relation] = field(default_factory=dict)
+    search_path: tuple[tuple[str, str], ...] = (("memory", "main"),)
+    databases: frozenset[str] = frozenset()
+    volatile_functions: frozenset[str] = frozenset()
+    aggregate_functions: frozenset[str] = frozenset()
+    macros: Mapping[str, Macro] = field(default_factory=dict)
+    types: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    output: tuple[Column, ...] = ()
+
+    def resolve(self, parts: tuple[str, ...], context: tuple[str, str] | None = None) -> Relation | None:
+        """Find the relation that a name of one to three parts means, as DuckDB would; None if there is none."""
+        for key in self.candidates(parts, context):
+            if key in self.relations:
+                return self.relations[key]
+        return None
+
+    def candidates(self, parts: tuple[str, ...], context: tuple[str, str] | None = None) -> list[str]:
+        """The keys a name may stand for, best first."""
+        lowered = [part.lower() for part in parts]
+        path = ([context] if context else []) + list(self.search_path)
+        if len(lowered) == 3:
+            return [".".join(lowered)]
+        if len(lowered) == 2:
+            keys = [f"{database}.{lowered[0]}.{lowered[1]}".lower() for database, _ in path]
+            if lowered[0] in self.databases:
+                keys.append(f"{lowered[0]}.main.{lowered[1]}")
+            return list(dict.fromkeys(keys))
+        return list(dict.fromkeys(f"{database}.{schema}.{lowered[0]}".lower() for database, schema in path))

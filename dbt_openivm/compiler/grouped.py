@@ -1,0 +1,343 @@
+"""Maintain an aggregate: one row a group, additive components, recomputation of the groups where addition is not enough."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from sqlglot import exp
+
+from dbt_openivm.compiler import sql
+from dbt_openivm.compiler.algebra import Aggregate, column
+from dbt_openivm.compiler.components import Component, Decomposition, parse
+from dbt_openivm.compiler.fragment import Fragment
+from dbt_openivm.compiler.plan import (
+    AGGREGATE_GROUP,
+    AGGREGATE_HAVING,
+    DISTINCT_INCREMENTAL,
+    GROUP_RECOMPUTE,
+    SIMPLE_AGGREGATE,
+    NodeProgram,
+    Step,
+    Target,
+)
+from dbt_openivm.compiler.publish import OLD, column_list, drop
+from dbt_openivm.compiler.rules import Context, SourceState, delta, new
+from dbt_openivm.compiler.split import Node
+from dbt_openivm.names import COUNT_STAR, HAVING, MULTIPLICITY, quote
+
+DELTA = "openivm_delta"
+AFFECTED = "openivm_affected"
+STALE = "openivm_stale"
+FIND_STALE = "find stale groups"
+
+
+@dataclass(frozen=True, eq=False)
+class GroupedProgram(NodeProgram):
+    """Attributes:
+    node: with an aggregate.
+    names: the visible columns as the user sees them, in order.
+    parts: how the aggregate's calls are decomposed.
+    """
+
+    node: Node
+    names: tuple[str, ...]
+    parts: Decomposition
+
+    # --- what the state looks like ---------------------------------------------------------------------------------
+
+    @property
+    def aggregate(self) -> Aggregate:
+        assert self.node.aggregate is not None
+        return self.node.aggregate
+
+    @property
+    def recomputes(self) -> bool:
+        """Whether every touched group is recomputed, because some call has no additive form."""
+        return bool(self.parts.recompute)
+
+    @property
+    def refresh_type(self) -> str:  # type: ignore[override]
+        if self.aggregate.distinct:
+            return DISTINCT_INCREMENTAL
+        if self.recomputes:
+            return GROUP_RECOMPUTE
+        if self.aggregate.scalar:
+            return SIMPLE_AGGREGATE
+        return AGGREGATE_GROUP if self.node.having is None else AGGREGATE_HAVING
+
+    @property
+    def having_column(self) -> str | None:
+        return None if self.node.having is None else HAVING
+
+    def visible_columns(self) -> tuple[str, ...]:
+        return self.names
+
+    @cached_property
+    def key_names(self) -> tuple[str, ...]:
+        """The aggregate's keys."""
+        return tuple(name for name, _ in self.aggregate.keys)
+
+    @cached_property
+    def key_columns(self) -> dict[str, str]:
+        """key -> the state's column that holds it: a visible one if there is one."""
+        shown = {value.name: name for name, (_, value) in zip(self.names, self.node.items, strict=True)
+                 if isinstance(value, exp.Column)}
+        return {key: shown.get(key, key) for key in self.key_names}
+
+    @cached_property
+    def components(self) -> list[Component]:
+        return [self.parts.components[COUNT_STAR]] if self.recomputes else list(self.parts.components.values())
+
+    @cached_property
+    def can_go_stale(self) -> bool:
+        return any(component.stale for component in self.components)
+
+    @cached_property
+    def derived(self) -> dict[str, exp.Expression]:
+        """State columns computed from keys and calls: the visible ones that are no key, and HAVING."""
+        held = set(self.key_columns.values())
+        result = {name: value for name, (_, value) in zip(self.names, self.node.items, strict=True) if name not in held}
+        if self.node.having is not None:
+            result[HAVING] = self.node.having
+        return result
+
+    # --- the whole state -------------------------------------------------------------------------------------------
+
+    def state_query(self, states: Mapping[str, SourceState]) -> str:
+        context = Context(states, bag=True)
+        return sql.text(self.whole(context, new(self.node.core, context)))
+
+    def whole(self, context: Context, fragments: list[Fragment], restrict: bool = False) -> exp.Select:
+        """The state computed from rows; `restrict` keeps only the groups of the temporary table of affected keys."""
+        inner = sql.union_all([self.inner_rows(context, fragment, restrict) for fragment in fragments])
+        calls = {name: call.expression for name, call in self.aggregate.calls}
+        items = []
+        for name, (_, value) in zip(self.names, self.node.items, strict=True):
+            items.append(sql.named(sql.substitute(value, calls), name))
+        items += [column(key) for key in self.hidden_keys]
+        items += [sql.named(self.over_rows(component.whole), component.name) for component in self.components]
+        if self.node.having is not None:
+            items.append(sql.named(visible(sql.substitute(self.node.having, calls)), HAVING))
+        if self.can_go_stale:
+            items.append(sql.named(exp.Boolean(this=False), STALE))
+        group = None if self.aggregate.scalar else [column(key) for key in self.key_names]
+        return sql.select(items, [sql.derived(inner, "openivm_rows")], group=group)
+
+    @property
+    def hidden_keys(self) -> list[str]:
+        return [key for key in self.key_names if self.key_columns[key] == key]
+
+    def inner_rows(self, context: Context, fragment: Fragment, restrict: bool) -> exp.Select:
+        """Keys and the columns that calls read, one row a row of the core."""
+        used = sorted(set().union(*(sql.column_names(call.expression) for _, call in self.aggregate.calls)))
+        items = self.keys_of(fragment) + [sql.named(fragment.bind(column(name)), name) for name in used]
+        if not items:
+            items = [sql.named(exp.Literal.number(1), "openivm_row")]
+        query = fragment.select(items)
+        if restrict and not self.aggregate.scalar:
+            alias = context.alias("affected")
+            conditions = [sql.null_safe_equal(fragment.bind(value), sql.qualified(alias, key))
+                          for key, value in self.aggregate.keys]
+            query = sql.select(items, [*(s.copy() for s in fragment.sources), sql.table(AFFECTED, alias)],
+                               [*(c.copy() for c in fragment.conditions), *conditions])
+        return query
+
+    def keys_of(self, fragment: Fragment) -> list[exp.Expression]:
+        return [sql.named(fragment.bind(value), key) for key, value in self.aggregate.keys]
+
+    def over_rows(self, text: str) -> exp.Expression:
+        """A component's text over `inner_rows`, with its arguments put in."""
+        return sql.substitute(parse(text), self.parts.arguments)
+
+    # --- the delta -------------------------------------------------------------------------------------------------
+
+    def incremental(self, states: Mapping[str, SourceState], target: Target) -> list[Step]:
+        context = Context(states)
+        fragments = delta(self.node.core, context)
+        if not fragments:
+            return []
+        if self.recomputes:
+            return self.recompute_touched(states, fragments, target)
+        mixed = any(fragment.weight is not None for fragment in fragments)
+        query = self.delta_query(fragments, mixed)
+        if self.aggregate.scalar:
+            return self.update_single(states, query, mixed, target)
+        return self.merge(states, query, mixed, target)
+
+    def delta_query(self, fragments: list[Fragment], mixed: bool) -> str:
+        """One row a touched group: its keys, and the change of each component."""
+        inner: exp.Expression = sql.union_all([
+            fragment.select([*self.keys_of(fragment), *self.arguments_of(fragment)], weighted=True)
+            for fragment in fragments
+        ])
+        if mixed and any(component.signed for component in self.components):
+            inner = self.net(inner)
+        deltas = [sql.named(parse(text), name) for component in self.components
+                  for name, text in self.deltas_of(component, mixed)]
+        keys = [column(key) for key in self.key_names]
+        group = None if self.aggregate.scalar else [key.copy() for key in keys]
+        return sql.text(sql.select([*keys, *deltas], [sql.derived(inner, "openivm_rows")], group=group))
+
+    def arguments_of(self, fragment: Fragment) -> list[exp.Expression]:
+        return [sql.named(fragment.bind(value), name) for name, value in self.parts.arguments.items()]
+
+    def net(self, inner: exp.Expression) -> exp.Expression:
+        """Consolidate: rows whose weights cancel must not pass for inserted or deleted ones."""
+        names = [*self.key_names, *self.parts.arguments]
+        total = exp.Sum(this=column(MULTIPLICITY))
+        query = sql.select([*map(column, names), sql.named(total, MULTIPLICITY)],
+                           [sql.derived(inner, "openivm_changes")], group=[column(name) for name in names])
+        query.set("having", exp.Having(this=exp.NEQ(this=total.copy(), expression=exp.Literal.number(0))))
+        return query
+
+    def deltas_of(self, component: Component, mixed: bool) -> tuple[tuple[str, str], ...]:
+        """Without deletions no column is needed that tells what was deleted."""
+        return component.deltas if mixed or not component.signed else component.deltas[:1]
+
+    # --- programs --------------------------------------------------------------------------------------------------
+
+    def merge(self, states: Mapping[str, SourceState], query: str, mixed: bool, target: Target) -> list[Step]:
+        """Add the delta to the state in one MERGE; recompute the groups it left stale."""
+        steps: list[Step] = []
+        source = f"({query})"
+        if target.publish:
+            steps.append(Step("ivm_keep_query", {"name": DELTA, "query": query}, "compute the delta"))
+            steps.append(self.keep_old(DELTA, target))
+            source = DELTA
+        steps.append(Step("ivm_merge", self.merge_arguments(source, mixed, target), "merge the delta",
+                          counts=not target.publish))
+        if self.stale_condition(mixed):
+            steps += [self.find_stale(target), self.replace_affected(states, target, after=FIND_STALE), drop(AFFECTED)]
+        if target.publish:
+            steps += [self.publish_changes(DELTA, target), drop(OLD), drop(DELTA)]
+        return steps
+
+    def merge_arguments(self, source: str, mixed: bool, target: Target) -> dict[str, object]:
+        merged = {c.name: parse(c.merged) for c in self.components}
+        initial = {c.name: parse(c.initial) for c in self.components}
+        updates = {name: sql.text(value) for name, value in merged.items()}
+        inserts = {self.key_columns[key]: f"d.{quote(key)}" for key in self.key_names}
+        inserts |= {name: sql.text(value) for name, value in initial.items()}
+        for name, value in self.derived.items():
+            updates[name] = self.derived_text(name, value, merged, "t")
+            inserts[name] = self.derived_text(name, value, initial, "d")
+        stale = self.stale_condition(mixed)
+        if self.can_go_stale:
+            inserts[STALE] = self.initially_stale(mixed) or "false"
+        if stale:
+            updates[STALE] = stale
+        return {
+            "target": target.data,
+            "source": source,
+            "keys": [(quote(self.key_columns[key]), quote(key)) for key in self.key_names],
+            "count": quote(COUNT_STAR) if mixed else None,
+            "updates": [(quote(name), value) for name, value in updates.items()],
+            "inserts": [(quote(name), value) for name, value in inserts.items()],
+        }
+
+    def derived_text(self, name: str, value: exp.Expression, parts: Mapping[str, exp.Expression], side: str) -> str:
+        """A derived column over merged (or initial) components and the keys of `side`."""
+        calls = {call: sql.substitute(final, parts) for call, final in self.parts.finals.items()}
+        keys = {key: sql.qualified(side, self.key_columns[key] if side == "t" else key) for key in self.key_names}
+        result = sql.substitute(value, {**keys, **{call: exp.Paren(this=final) for call, final in calls.items()}})
+        return sql.text(visible(result) if name == HAVING else result)
+
+    def stale_condition(self, mixed: bool) -> str | None:
+        conditions = [c.stale for c in self.components if c.stale and (mixed or not c.signed)]
+        return " OR ".join(dict.fromkeys(conditions)) or None
+
+    def initially_stale(self, mixed: bool) -> str | None:
+        """The condition for a group that the state does not hold yet: the same, with nothing before the delta."""
+        condition = " OR ".join(dict.fromkeys(c.stale for c in self.components if c.stale and not c.signed))
+        return re.sub(r'\(t\."[^"]+" \+ (d\."[^"]+")\)', r"\1", condition) or None
+
+    def find_stale(self, target: Target) -> Step:
+        keys = [(quote(self.key_columns[key]), quote(key)) for key in self.key_names]
+        arguments = {"name": AFFECTED, "target": target.data, "keys": keys, "stale": quote(STALE)}
+        return Step("ivm_find_stale", arguments, FIND_STALE)
+
+    def replace_affected(self, states: Mapping[str, SourceState], target: Target, after: str | None) -> Step:
+        """Recompute the groups in the temporary table of affected keys: replace, insert, or delete what is gone."""
+        context = Context(states, bag=True)
+        query = sql.text(self.whole(context, new(self.node.core, context), restrict=True))
+        held = {self.key_columns[key] for key in self.key_names}
+        columns = [name for name in self.state_columns if name not in held]
+        arguments = {
+            "target": target.data,
+            "affected": AFFECTED,
+            "query": query,
+            "keys": [(quote(self.key_columns[key]), quote(key)) for key in self.key_names],
+            "count": quote(COUNT_STAR),
+            "columns": column_list(columns),
+        }
+        return Step("ivm_replace_groups", arguments, "recompute the affected groups", after=after, counts=after is None
+                    and not target.publish)
+
+    @property
+    def state_columns(self) -> list[str]:
+        extra = ([HAVING] if self.node.having is not None else []) + ([STALE] if self.can_go_stale else [])
+        return [*self.names, *self.hidden_keys, *(c.name for c in self.components), *extra]
+
+    def recompute_touched(self, states: Mapping[str, SourceState], fragments: list[Fragment], target: Target) -> list[Step]:
+        """Find the touched groups in the delta and recompute them."""
+        if self.aggregate.scalar:
+            return self.replace_single(states, target)
+        inner = sql.union_all([fragment.select(self.keys_of(fragment)) for fragment in fragments])
+        keys = [column(key) for key in self.key_names]
+        query = sql.text(sql.select(keys, [sql.derived(inner, "openivm_rows")], group=[key.copy() for key in keys]))
+        steps = [Step("ivm_keep_query", {"name": AFFECTED, "query": query}, "find the affected groups")]
+        if target.publish:
+            steps.append(self.keep_old(AFFECTED, target))
+        steps.append(self.replace_affected(states, target, after=None))
+        if target.publish:
+            steps += [self.publish_changes(AFFECTED, target), drop(OLD)]
+        return [*steps, drop(AFFECTED)]
+
+    def update_single(self, states: Mapping[str, SourceState], query: str, mixed: bool, target: Target) -> list[Step]:
+        """The one row of an ungrouped aggregate: one UPDATE."""
+        arguments = self.merge_arguments(f"({query})", mixed, target)
+        update = Step("ivm_update_single", arguments, "update the row", counts=not target.publish, expect=1)
+        steps = [update]
+        if self.stale_condition(mixed):
+            steps += [self.find_stale(target), self.replace_row(states, target, after=FIND_STALE), drop(AFFECTED)]
+        return self.published_single(steps, target)
+
+    def replace_single(self, states: Mapping[str, SourceState], target: Target) -> list[Step]:
+        return self.published_single([self.replace_row(states, target, after=None)], target)
+
+    def replace_row(self, states: Mapping[str, SourceState], target: Target, after: str | None) -> Step:
+        arguments = {"target": target.data, "query": self.state_query(states), "columns": column_list(self.state_columns)}
+        return Step("ivm_replace_single", arguments, "recompute the row", after=after,
+                    counts=after is None and not target.publish, expect=1)
+
+    def published_single(self, steps: list[Step], target: Target) -> list[Step]:
+        if not target.publish:
+            return steps
+        return [self.keep_old(None, target), *steps, self.publish_changes(None, target), drop(OLD)]
+
+    # --- publishing ------------------------------------------------------------------------------------------------
+
+    def keep_old(self, affected: str | None, target: Target) -> Step:
+        return Step("ivm_keep_rows", {"name": OLD, **self.visible_rows(affected, target)}, "keep the old rows")
+
+    def publish_changes(self, affected: str | None, target: Target) -> Step:
+        arguments = {"log": target.log, "old": OLD, "version": target.version, **self.visible_rows(affected, target)}
+        return Step("ivm_publish", arguments, "publish the changed rows", counts=True)
+
+    def visible_rows(self, affected: str | None, target: Target) -> dict[str, object]:
+        keys = [(quote(self.key_columns[key]), quote(key)) for key in self.key_names]
+        return {
+            "source": target.data,
+            "columns": column_list(self.names),
+            "affected": affected,
+            "keys": keys,
+            "having": None if self.having_column is None else quote(self.having_column),
+        }
+
+
+def visible(predicate: exp.Expression) -> exp.Expression:
+    """HAVING keeps a group where its predicate is true, not where it is NULL."""
+    return exp.Coalesce(this=sql.cast(predicate, "BOOLEAN"), expressions=[exp.Boolean(this=False)])

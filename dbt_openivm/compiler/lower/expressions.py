@@ -1,0 +1,152 @@
+"""Bind expressions: every column becomes an output column of the operator below, macros are inlined.
+
+What a later stage could not treat as a deterministic function of one row is refused here with its name and place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import sqlglot
+from sqlglot import exp
+
+from dbt_openivm.compiler.algebra import column
+from dbt_openivm.compiler.facts import CompileFacts
+from dbt_openivm.compiler.lower.scope import Scope
+from dbt_openivm.compiler.places import place
+from dbt_openivm.errors import UnsupportedError
+
+Alias = Callable[[str], exp.Expression | None]
+
+REFUSED: tuple[tuple[type[exp.Expression], str], ...] = (
+    (exp.Window, "a window function"),
+    (exp.Exists, "EXISTS"),
+    (exp.Query, "a subquery in an expression"),
+    (exp.Unnest, "UNNEST"),
+    (exp.Explode, "UNNEST"),
+    (exp.Star, "a star inside an expression"),
+    (exp.Columns, "COLUMNS()"),
+    (exp.Placeholder, "a parameter"),
+    (exp.Parameter, "a parameter"),
+)
+
+
+def refuse(node: exp.Expression) -> None:
+    """Raise for a construct that no operator handles yet."""
+    for kind, name in REFUSED:
+        if isinstance(node, kind) and not isinstance(node.parent, exp.Count):
+            raise UnsupportedError(f"{name}{place(node)}")
+
+
+def function_name(node: exp.Expression) -> str:
+    """DuckDB's name of a function node in lower case."""
+    if isinstance(node, exp.Anonymous | exp.AnonymousAggFunc):
+        return str(node.name).lower()
+    return str(node.sql_name()).lower() if isinstance(node, exp.Func) else ""
+
+
+def expand_macro(node: exp.Expression, facts: CompileFacts) -> exp.Expression | None:
+    """The body of a user's scalar macro with its arguments put in, or None if `node` calls none."""
+    if not isinstance(node, exp.Func) or not facts.macros:
+        return None
+    macro = facts.macros.get(function_name(node))
+    if macro is None or macro.is_table:
+        return None
+    arguments = list(node.expressions) if isinstance(node, exp.Anonymous) else list(node.iter_expressions())
+    if len(arguments) != len(macro.parameters):
+        raise UnsupportedError(f"the macro {macro.name} with default or named arguments{place(node)}")
+    body = sqlglot.parse_one(macro.body, dialect="duckdb")
+    values = {name.lower(): value for name, value in zip(macro.parameters, arguments, strict=True)}
+    return exp.Paren(this=substitute_names(body, values))
+
+
+def substitute_names(body: exp.Expression, values: Mapping[str, exp.Expression]) -> exp.Expression:
+    """Replace the unqualified columns of `body` named in `values` (lower case)."""
+
+    def replace(node: exp.Expression) -> exp.Expression:
+        if isinstance(node, exp.Column) and not node.table and node.name.lower() in values:
+            return exp.Paren(this=values[node.name.lower()].copy())
+        return node
+
+    return body.copy().transform(replace)
+
+
+class Binder:
+    """Binds scalar expressions over one scope.
+
+    Args:
+        scope: the relations of FROM.
+        facts: for macros.
+        alias: what an unresolved unqualified name may also mean (an earlier alias of the select list), unbound.
+    """
+
+    def __init__(self, scope: Scope, facts: CompileFacts, alias: Alias | None = None) -> None:
+        self.scope = scope
+        self.facts = facts
+        self.alias = alias or (lambda name: None)
+
+    def bind(self, node: exp.Expression, locals_: frozenset[str] = frozenset()) -> exp.Expression:
+        """A bound copy of `node`. `locals_` are the variables of enclosing list comprehensions."""
+        refuse(node)
+        expanded = expand_macro(node, self.facts)
+        if expanded is not None:
+            return self.bind(expanded, locals_)
+        if isinstance(node, exp.Column):
+            return self.bind_column(node, locals_)
+        if isinstance(node, exp.Dot) and isinstance(node.expression, exp.Identifier):
+            return struct_field(self.bind(node.this, locals_), node.expression.name)
+        if isinstance(node, exp.Comprehension):
+            locals_ = locals_ | {node.expression.name.lower()}
+        return rebuild(node, lambda child: self.bind(child, locals_))
+
+    def bind_column(self, node: exp.Column, locals_: frozenset[str]) -> exp.Expression:
+        parts = [part.name for part in node.parts]
+        if len(parts) == 1 and parts[0].lower() in locals_:
+            return node.copy()
+        bound = self.lookup(parts)
+        if bound is not None:
+            return bound
+        if len(parts) == 1:
+            meant = self.alias(parts[0])
+            if meant is not None:
+                return exp.Paren(this=self.bind(meant, locals_))
+            if self.scope.has_alias(parts[0]):
+                raise UnsupportedError(f"the whole row of {parts[0]} as a value{place(node)}")
+        raise UnsupportedError(f"the column {'.'.join(parts)}, which could not be resolved{place(node)}")
+
+    def lookup(self, parts: list[str]) -> exp.Expression | None:
+        """``[database.][schema.]table.column[.field..]`` or ``column[.field..]``; a table wins over a struct."""
+        for width in (3, 2, 1):
+            if len(parts) > width and (flat := self.scope.qualified(tuple(parts[:width]), parts[width])) is not None:
+                return fields(column(flat), parts[width + 1 :])
+        flat = self.scope.unqualified(parts[0])
+        return None if flat is None else fields(column(flat), parts[1:])
+
+
+def fields(value: exp.Expression, names: list[str]) -> exp.Expression:
+    for name in names:
+        value = struct_field(value, name)
+    return value
+
+
+def struct_field(value: exp.Expression, name: str) -> exp.Expression:
+    return exp.Anonymous(this="struct_extract", expressions=[value, exp.Literal.string(name)])
+
+
+def rebuild(node: exp.Expression, bind: Callable[[exp.Expression], exp.Expression]) -> exp.Expression:
+    """A copy of `node` whose direct children went through `bind`; identifiers, types and leaves stay."""
+    copy = node.__class__()
+    if node.type is not None and isinstance(node, exp.Cast):
+        copy.type = node.type
+    copy.meta.update(node.meta)
+    for key, value in node.args.items():
+        copy.set(key, _rebuild_value(value, bind))
+    return copy
+
+
+def _rebuild_value(value: object, bind: Callable[[exp.Expression], exp.Expression]) -> object:
+    if isinstance(value, list):
+        return [_rebuild_value(item, bind) for item in value]
+    if isinstance(value, exp.Identifier | exp.DataType | exp.Literal | exp.Var | exp.Star):
+        return value.copy()
+    return bind(value) if isinstance(value, exp.Expression) else value

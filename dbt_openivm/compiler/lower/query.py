@@ -1,0 +1,187 @@
+"""Lower a query: CTEs, set operations, views and SELECT blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import sqlglot
+from sqlglot import exp
+
+from dbt_openivm.compiler.algebra import Constant, Operator, Scan, UnionAll, unique_name
+from dbt_openivm.compiler.facts import SQL_VIEW, CompileFacts, Relation
+from dbt_openivm.compiler.lower.expressions import Binder, function_name, substitute_names
+from dbt_openivm.compiler.lower.references import FILE_READERS
+from dbt_openivm.compiler.lower.scope import Scope
+from dbt_openivm.compiler.lower.select import lower_select
+from dbt_openivm.compiler.places import place
+from dbt_openivm.errors import UnsupportedError
+
+MAX_DEPTH = 100
+
+
+@dataclass(frozen=True)
+class Lowered:
+    """A query's operator tree, with the names of its columns as the user wrote them (not necessarily unique)."""
+
+    operator: Operator
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Lowering:
+    """Lowers queries in one naming context.
+
+    Attributes:
+        context: (database, schema) of the plain view being inlined, None in the user's own query.
+        ctes: the CTEs in scope by lower-case name.
+        depth: of inlined views, to stop at views that read each other.
+    """
+
+    facts: CompileFacts
+    context: tuple[str, str] | None = None
+    ctes: Mapping[str, Lowered] = field(default_factory=dict)
+    depth: int = 0
+
+    def query(self, node: exp.Expression) -> Lowered:
+        """Lower any query expression."""
+        if isinstance(node, exp.Subquery):
+            refuse_modifiers(node)
+            return self.with_ctes(node).query(node.this)
+        if isinstance(node, exp.Values):
+            return lower_values(node, self.facts)
+        scoped = self.with_ctes(node)
+        refuse_modifiers(node)
+        if isinstance(node, exp.SetOperation):
+            return scoped.union(node)
+        if isinstance(node, exp.Select):
+            return Lowered(*lower_select(node, scoped.facts, scoped.source))
+        raise UnsupportedError(f"{type(node).__name__.upper()}{place(node)}")
+
+    def with_ctes(self, node: exp.Expression) -> Lowering:
+        clause = node.args.get("with_") or node.args.get("with")
+        if clause is None:
+            return self
+        scoped = self
+        for cte in clause.expressions:
+            name = cte.alias
+            if clause.recursive and reads(cte.this, name):
+                raise UnsupportedError(f"the recursive CTE {name}{place(cte)}")
+            lowered = scoped.query(cte.this)
+            names = tuple(part.name for part in cte.args["alias"].columns)
+            lowered = Lowered(lowered.operator, names + lowered.names[len(names) :])
+            scoped = Lowering(self.facts, self.context, {**scoped.ctes, name.lower(): lowered}, self.depth)
+        return scoped
+
+    def union(self, node: exp.SetOperation) -> Lowered:
+        if not isinstance(node, exp.Union) or node.args.get("distinct") or node.args.get("by_name"):
+            words = type(node).__name__.upper() + (" ALL" if node.args.get("distinct") is False else "")
+            raise UnsupportedError(f"{words}{' BY NAME' if node.args.get('by_name') else ''}{place(node)}")
+        left, right = self.query(node.left), self.query(node.right)
+        return Lowered(UnionAll((left.operator, right.operator)), left.names)
+
+    def source(self, item: exp.Expression) -> tuple[Operator, str, tuple[str, ...], tuple[str, ...]]:
+        """Lower one item of a FROM clause to (operator, alias, names of its columns, qualifiers of its name)."""
+        if isinstance(item, exp.Subquery):
+            refuse_table_modifiers(item)
+            lowered, qualifiers, alias = self.query(item.this), (), item.alias
+        elif isinstance(item, exp.Values):
+            lowered, qualifiers, alias = self.query(item), (), item.alias
+        elif isinstance(item, exp.Table):
+            refuse_table_modifiers(item)
+            lowered, qualifiers = self.table(item), tuple(p.name for p in item.parts[:-1] if isinstance(p, exp.Identifier))
+            alias = item.alias or item.name
+        else:
+            raise UnsupportedError(f"{type(item).__name__.upper()} in FROM{place(item)}")
+        renamed = tuple(part.name for part in item.args["alias"].columns) if item.args.get("alias") else ()
+        names = renamed + lowered.names[len(renamed) :]
+        return lowered.operator, alias, names, qualifiers if not item.args.get("alias") else ()
+
+    def table(self, item: exp.Table) -> Lowered:
+        if isinstance(item.this, exp.Func):
+            return self.table_function(item)
+        parts = tuple(part.name for part in item.parts)
+        if len(parts) == 1 and parts[0].lower() in self.ctes:
+            return self.ctes[parts[0].lower()]
+        relation = self.facts.resolve(parts, self.context) or self.facts.relations.get(table_text(item))
+        if relation is None:
+            raise UnsupportedError(f"the relation {'.'.join(parts)}, which was not found{place(item)}")
+        return self.relation(relation)
+
+    def relation(self, relation: Relation) -> Lowered:
+        if relation.kind == SQL_VIEW:
+            return self.inline(relation)
+        taken: set[str] = set()
+        names = tuple((unique_name(c.name, taken), c.name) for c in relation.columns)
+        return Lowered(Scan(relation, names), tuple(c.name for c in relation.columns))
+
+    def inline(self, view: Relation) -> Lowered:
+        if self.depth > MAX_DEPTH:
+            raise UnsupportedError(f"the view {view.key}, which is nested more than {MAX_DEPTH} views deep")
+        query = sqlglot.parse_one(view.definition or "", dialect="duckdb")
+        try:
+            lowered = Lowering(self.facts, view.context, {}, self.depth + 1).query(query)
+        except UnsupportedError as error:
+            raise UnsupportedError(f"{error} of the view {view.key}") from None
+        return Lowered(lowered.operator, tuple(c.name for c in view.columns))
+
+    def table_function(self, item: exp.Table) -> Lowered:
+        name = function_name(item.this)
+        macro = self.facts.macros.get(name)
+        if macro is not None and macro.is_table:
+            arguments = list(item.this.expressions)
+            if len(arguments) != len(macro.parameters):
+                raise UnsupportedError(f"the table macro {name} with default or named arguments{place(item)}")
+            values = {p.lower(): a for p, a in zip(macro.parameters, arguments, strict=True)}
+            body = substitute_names(sqlglot.parse_one(macro.body, dialect="duckdb"), values)
+            return Lowering(self.facts, self.context, {}, self.depth + 1).query(body)
+        relation = self.facts.relations.get(table_text(item))
+        if relation is None or name not in FILE_READERS:
+            raise UnsupportedError(f"the table function {name}(){place(item)}")
+        return self.relation(relation)
+
+
+def table_text(item: exp.Table) -> str:
+    """The key of a relation that is no catalog entry: its text in FROM, without alias."""
+    bare = item.copy()
+    bare.set("alias", None)
+    bare.set("joins", None)
+    return bare.sql(dialect="duckdb")
+
+
+def reads(query: exp.Expression, name: str) -> bool:
+    return any(table.name.lower() == name.lower() for table in query.find_all(exp.Table))
+
+
+def refuse_modifiers(node: exp.Expression) -> None:
+    """LIMIT and its kin change which rows there are; ORDER BY alone does not, for a bag."""
+    for key, name in (("limit", "LIMIT"), ("offset", "OFFSET"), ("sample", "a sample"), ("pivots", "PIVOT")):
+        value = node.args.get(key)
+        if value:
+            raise UnsupportedError(f"{name}{place(value[0] if isinstance(value, list) else value)}")
+
+
+def refuse_table_modifiers(item: exp.Expression) -> None:
+    refuse_modifiers(item)
+    for key, name in (("when", "time travel"), ("version", "time travel"), ("ordinality", "WITH ORDINALITY")):
+        if item.args.get(key):
+            raise UnsupportedError(f"{name}{place(item)}")
+
+
+def lower_values(node: exp.Values, facts: CompileFacts) -> Lowered:
+    rows = []
+    binder = Binder(Scope(Constant((), ()), []), facts)
+    for row in node.expressions:
+        values = row.expressions if isinstance(row, exp.Tuple) else [row.this if isinstance(row, exp.Paren) else row]
+        rows.append(tuple(binder.bind(value) for value in values))
+    names = tuple(f"col{index}" for index in range(len(rows[0])))
+    return Lowered(Constant(tuple(rows), names), names)
+
+
+def lower(sql: str, facts: CompileFacts) -> Operator:
+    """Lower a query to its operator tree.
+
+    Raises:
+        UnsupportedError: it uses a construct that no operator handles; the message names construct and place.
+    """
+    return Lowering(facts).query(sqlglot.parse_one(sql, dialect="duckdb")).operator

@@ -1,0 +1,69 @@
+"""Which relations and functions a query names: what the engine must look up before it can compile."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import sqlglot
+from sqlglot import exp
+
+from dbt_openivm.compiler.lower.expressions import function_name
+from dbt_openivm.errors import QueryError
+
+FILE_READERS = frozenset(
+    "read_parquet parquet_scan read_csv read_csv_auto read_json read_json_auto read_ndjson read_ndjson_auto "
+    "read_json_objects read_ndjson_objects read_text read_blob delta_scan iceberg_scan postgres_scan sqlite_scan "
+    "mysql_scan".split()
+)
+"""Table functions whose rows are data that may change: bases, captured by diff."""
+
+
+@dataclass(frozen=True)
+class References:
+    """Names that a query mentions.
+
+    Attributes:
+        tables: relation names as one to three parts, CTE names excluded.
+        readers: FROM texts of file readers.
+        functions: function names in lower case.
+    """
+
+    tables: frozenset[tuple[str, ...]]
+    readers: frozenset[str]
+    functions: frozenset[str]
+
+
+def parse(sql: str) -> exp.Expression:
+    """Parse one SELECT.
+
+    Raises:
+        QueryError: more than one statement, none, or one that is no query.
+        sqlglot.errors.ParseError: the text is not understood by sqlglot (DuckDB may still understand it).
+    """
+    statements = [statement for statement in sqlglot.parse(sql, dialect="duckdb") if statement is not None]
+    if len(statements) != 1:
+        raise QueryError(f"A view needs one SELECT statement, but its SQL has {len(statements)} statements.")
+    statement = statements[0]
+    while isinstance(statement, exp.Paren | exp.Subquery) and not statement.args.get("alias"):
+        if not isinstance(statement.this, exp.Query) or any(v for k, v in statement.args.items() if k != "this"):
+            break
+        statement = statement.this
+    if not isinstance(statement, exp.Query | exp.Values | exp.Pivot):
+        raise QueryError(f"A view needs a SELECT statement, but its SQL is {type(statement).__name__.upper()}.")
+    return statement
+
+
+def references(query: exp.Expression) -> References:
+    """Collect the names under `query`. A CTE's name hides a relation of that name everywhere: looking up more is harmless."""
+    from dbt_openivm.compiler.lower.query import table_text
+
+    tables, readers, functions = set(), set(), set()
+    for node in query.walk():
+        if isinstance(node, exp.Table) and isinstance(node.this, exp.Func):
+            functions.add(function_name(node.this))
+            readers.add(table_text(node))
+        elif isinstance(node, exp.Table):
+            tables.add(tuple(part.name for part in node.parts))
+        elif isinstance(node, exp.Func):
+            functions.add(function_name(node))
+    return References(frozenset(tables), frozenset(readers), frozenset(functions) - {""})

@@ -1,0 +1,219 @@
+"""Lower one SELECT block: FROM, WHERE, GROUP BY, HAVING, the select list, DISTINCT."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from dbt_openivm.compiler.aggregates import contains_call, describe, is_call
+from dbt_openivm.compiler.algebra import Aggregate, Call, Constant, Filter, Operator, Project, column, unique_name
+from dbt_openivm.compiler.facts import CompileFacts
+from dbt_openivm.compiler.lower.expressions import Alias, Binder, expand_macro, rebuild, refuse
+from dbt_openivm.compiler.lower.from_clause import FromClause, Source
+from dbt_openivm.compiler.lower.scope import Scope
+from dbt_openivm.compiler.places import place
+from dbt_openivm.errors import UnsupportedError
+
+Item = tuple[str, exp.Expression]
+"""A select item: its name, and its unbound expression without alias."""
+
+
+def lower_select(node: exp.Select, facts: CompileFacts, source: Source) -> tuple[Operator, tuple[str, ...]]:
+    """Lower one SELECT block to (operator, names as written)."""
+    refuse_clauses(node)
+    scope = from_scope(node, facts, source)
+    select = SelectList(facts, scope, expand_stars(node, scope, facts))
+    where = node.args.get("where")
+    if where is not None:
+        scope.operator = Filter(scope.operator, Binder(scope, facts, select.alias).bind(where.this))
+    operator = select.aggregated(node) if select.is_aggregated(node) else select.plain()
+    if node.args.get("distinct"):
+        operator = distinct(operator)
+    return operator, tuple(name for name, _ in select.items)
+
+
+def refuse_clauses(node: exp.Select) -> None:
+    for key, name in (("qualify", "QUALIFY"), ("laterals", "LATERAL"), ("connect", "CONNECT BY"), ("windows", "WINDOW")):
+        if node.args.get(key):
+            value = node.args[key]
+            raise UnsupportedError(f"{name}{place(value[0] if isinstance(value, list) else value)}")
+    kind = node.args.get("distinct")
+    if kind and kind.args.get("on"):
+        raise UnsupportedError(f"DISTINCT ON{place(kind)}")
+
+
+def from_scope(node: exp.Select, facts: CompileFacts, source: Source) -> Scope:
+    clause = node.args.get("from_") or node.args.get("from")
+    if clause is None:
+        return Scope(Constant(((),), ()), [])
+    collected = FromClause(facts, source)
+    collected.add(clause.this)
+    for join in node.args.get("joins") or []:
+        collected.join(join)
+    return collected.finish()
+
+
+def expand_stars(node: exp.Select, scope: Scope, facts: CompileFacts) -> list[Item]:
+    items: list[Item] = []
+    for item in node.expressions:
+        if isinstance(item, exp.Star):
+            items.extend(star_items(item, scope.star()))
+        elif isinstance(item, exp.Column) and isinstance(item.this, exp.Star):
+            if not scope.has_alias(item.table):
+                raise UnsupportedError(f"{item.table}.*, whose relation was not found{place(item)}")
+            items.extend(star_items(item.this, scope.star(item.table)))
+        else:
+            items.append((item.alias_or_name or f"column{len(items)}", item.unalias()))
+    return items
+
+
+def star_items(star: exp.Star, columns: list[tuple[str, str]]) -> list[Item]:
+    """The items of a star, with EXCLUDE, REPLACE and RENAME applied."""
+    excluded = {part.name.lower() for part in star.args.get("except_") or star.args.get("except") or []}
+    replaced = {part.alias.lower(): part.this for part in star.args.get("replace") or []}
+    renamed = {part.this.name.lower(): part.alias for part in star.args.get("rename") or []}
+    items: list[Item] = []
+    for name, flat in columns:
+        if name.lower() not in excluded:
+            expression = replaced.get(name.lower()) or Flat(this=exp.to_identifier(flat, quoted=True))
+            items.append((renamed.get(name.lower(), name), expression))
+    return items
+
+
+class Flat(exp.Expression):
+    """A column that is resolved already: a star's expansion needs no look-up, and must not find a namesake."""
+
+    arg_types = {"this": True}
+
+
+@dataclass
+class SelectList:
+    """The select list of one block, and how its expressions bind."""
+
+    facts: CompileFacts
+    scope: Scope
+    items: list[Item]
+    keys: list[tuple[str, exp.Expression]] = field(default_factory=list)
+    calls: list[tuple[str, Call]] = field(default_factory=list)
+    taken: set[str] = field(default_factory=set)
+
+    def alias(self, name: str) -> exp.Expression | None:
+        """The unbound expression of the select item called `name` (DuckDB lets most clauses use aliases)."""
+        return next((value for known, value in self.items if known.lower() == name.lower()), None)
+
+    def bind(self, node: exp.Expression) -> exp.Expression:
+        if isinstance(node, Flat):
+            return column(node.this.name)
+        return Binder(self.scope, self.facts, self.alias_of(node)).bind(node)
+
+    def alias_of(self, node: exp.Expression) -> Alias:
+        """Alias look-up for one item; an item cannot mean itself."""
+        return lambda name: None if (found := self.alias(name)) is node else found
+
+    def plain(self) -> Operator:
+        names: set[str] = set()
+        return Project(self.scope.operator, tuple((unique_name(n, names), self.bind(e)) for n, e in self.items))
+
+    def is_aggregated(self, node: exp.Select) -> bool:
+        having = node.args.get("having")
+        values = [value for _, value in self.items] + ([having.this] if having else [])
+        return bool(node.args.get("group") or having) or any(self.has_call(value) for value in values)
+
+    def has_call(self, node: exp.Expression) -> bool:
+        if contains_call(node, self.facts):
+            return not any(isinstance(part, exp.Window) for part in node.walk()) or self.refuse_window(node)
+        bodies = [expand_macro(part, self.facts) for part in node.walk()]
+        return any(self.has_call(body) for body in bodies if body is not None)
+
+    def refuse_window(self, node: exp.Expression) -> bool:
+        for part in node.find_all(exp.Window):
+            refuse(part)
+        return False
+
+    def aggregated(self, node: exp.Select) -> Operator:
+        """Aggregate, then HAVING, then the select list over keys and calls."""
+        group = node.args.get("group")
+        for value in self.group_values(group):
+            bound = self.bind(value)
+            if all(bound != known for _, known in self.keys):
+                self.keys.append((unique_name(f"openivm_key_{len(self.keys)}", self.taken), bound))
+        names: set[str] = set()
+        items = tuple((unique_name(name, names), self.post(value)) for name, value in self.items)
+        having = node.args.get("having")
+        predicate = None if having is None else self.post(having.this)
+        operator: Operator = Aggregate(self.scope.operator, tuple(self.keys), tuple(self.calls), scalar=group is None)
+        if predicate is not None:
+            operator = Filter(operator, predicate)
+        return Project(operator, items)
+
+    def group_values(self, group: exp.Group | None) -> list[exp.Expression]:
+        if group is None:
+            return []
+        for key, name in (("grouping_sets", "GROUPING SETS"), ("rollup", "ROLLUP"), ("cube", "CUBE")):
+            if group.args.get(key):
+                raise UnsupportedError(f"{name}{place(group)}")
+        if group.args.get("all"):
+            return [value for _, value in self.items if not self.has_call(value)]
+        return [self.group_value(value) for value in group.expressions]
+
+    def group_value(self, value: exp.Expression) -> exp.Expression:
+        if isinstance(value, exp.Literal) and not value.is_string:
+            return self.items[int(value.name) - 1][1]
+        if isinstance(value, exp.Tuple) and not value.expressions:
+            raise UnsupportedError(f"GROUP BY (){place(value)}")
+        return value
+
+    def post(self, node: exp.Expression) -> exp.Expression:
+        """Bind an expression of the select list or HAVING over keys and calls of the aggregate."""
+        if isinstance(node, Flat):
+            return self.post_column(node, column(node.this.name))
+        refuse(node)
+        expanded = expand_macro(node, self.facts)
+        if expanded is not None:
+            return self.post(expanded)
+        if is_call(node, self.facts):
+            return column(self.call(node))
+        if not self.has_call(node):
+            key = self.key_of(node)
+            if key is not None:
+                return key
+        if isinstance(node, exp.Column):
+            return self.post_column(node, None)
+        if isinstance(node, exp.Dot) and isinstance(node.expression, exp.Identifier):
+            return rebuild(node, lambda child: self.post(child))
+        return rebuild(node, self.post)
+
+    def key_of(self, node: exp.Expression) -> exp.Expression | None:
+        try:
+            bound = Binder(self.scope, self.facts).bind(node)
+        except UnsupportedError:
+            return None
+        return next((column(name) for name, known in self.keys if known == bound), None)
+
+    def post_column(self, node: exp.Expression, bound: exp.Expression | None) -> exp.Expression:
+        if bound is not None:
+            key = next((column(name) for name, known in self.keys if known == bound), None)
+            if key is not None:
+                return key
+        elif not node.args.get("table") and (meant := self.alias(node.name)) is not None and meant is not node:
+            return exp.Paren(this=self.post(meant))
+        raise UnsupportedError(f"the column {node.name}, which is neither grouped nor aggregated{place(node)}")
+
+    def call(self, node: exp.Expression) -> str:
+        bound = rebuild(node, Binder(self.scope, self.facts).bind)
+        for name, known in self.calls:
+            if known.expression == bound:
+                return name
+        name = unique_name(f"openivm_agg_{len(self.calls)}", self.taken)
+        self.calls.append((name, describe(bound)))
+        return name
+
+
+def distinct(operator: Operator) -> Operator:
+    """SELECT DISTINCT is a grouping by all columns."""
+    keys = tuple((name, column(name)) for name in operator.columns)
+    return Aggregate(operator, keys, (), scalar=False, distinct=True)
+
+
+

@@ -1,0 +1,20 @@
+"""Where in the user's query a construct stands, for messages."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+
+def line(node: exp.Expression) -> int | None:
+    """The line of the first token under `node`, counted from 1; None where the parser kept no position."""
+    for part in node.walk():
+        found = part.meta.get("line")
+        if found is not None:
+            return int(found)
+    return None
+
+
+def place(node: exp.Expression) -> str:
+    """`` at line N``, or nothing."""
+    number = line(node)
+    return "" if number is None else f" at line {number}"

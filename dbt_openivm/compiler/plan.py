@@ -1,0 +1,117 @@
+"""A refresh as data: a plan holds nodes, a node's program holds steps, a step names one macro and its arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dbt_openivm.compiler.facts import Column
+from dbt_openivm.compiler.rules import SourceState
+
+SIMPLE_PROJECTION = "SIMPLE_PROJECTION"
+SIMPLE_AGGREGATE = "SIMPLE_AGGREGATE"
+AGGREGATE_GROUP = "AGGREGATE_GROUP"
+AGGREGATE_HAVING = "AGGREGATE_HAVING"
+GROUP_RECOMPUTE = "GROUP_RECOMPUTE"
+DISTINCT_INCREMENTAL = "DISTINCT_INCREMENTAL"
+FULL_REFRESH = "FULL_REFRESH"
+
+
+@dataclass(frozen=True)
+class Step:
+    """One statement of a program.
+
+    Attributes:
+        macro: the macro that writes the statement.
+        arguments: what the macro reads.
+        label: what the statement does, for people and for `after`.
+        after: label of an earlier step; this one is skipped if that one touched no row.
+        counts: whether the rows it touches are the view's changed rows.
+        expect: number of rows it must touch, as SQL-free data: an int, or the label of a step whose row count it must equal;
+            anything else means that the state was changed from outside. None where any number is right.
+    """
+
+    macro: str
+    arguments: Mapping[str, Any]
+    label: str
+    after: str | None = None
+    counts: bool = False
+    expect: int | str | None = None
+
+
+@dataclass(frozen=True)
+class Target:
+    """The objects of a node, as SQL, at one refresh.
+
+    Attributes:
+        data: the state table.
+        visible: the boundary view.
+        log: the boundary's change log.
+        version: the batch under which this refresh publishes.
+        publish: whether anyone consumes the boundary's delta.
+    """
+
+    data: str
+    visible: str
+    log: str
+    version: int
+    publish: bool
+
+
+class NodeProgram:
+    """How one node is built and refreshed. Subclasses are the refresh types' programs; building steps has no side effects."""
+
+    refresh_type: str = ""
+
+    def state_query(self, states: Mapping[str, SourceState]) -> str:
+        """The whole state, computed from the sources."""
+        raise NotImplementedError
+
+    def incremental(self, states: Mapping[str, SourceState], target: Target) -> list[Step]:
+        """The steps that bring the state from the cursors to the versions."""
+        raise NotImplementedError
+
+    def visible_columns(self) -> tuple[str, ...]:
+        raise NotImplementedError
+
+    @property
+    def having_column(self) -> str | None:
+        """A boolean column of the state that says which rows are visible; None if all are."""
+        return None
+
+
+@dataclass(frozen=True)
+class PlanNode:
+    """One view to maintain: the model itself (`number` None) or an internal node.
+
+    Attributes:
+        sources: keys of what it reads.
+        program: how it is maintained.
+    """
+
+    number: int | None
+    sources: tuple[str, ...]
+    program: NodeProgram
+
+
+@dataclass(frozen=True)
+class RefreshPlan:
+    """How a view is maintained.
+
+    Attributes:
+        refresh_type, reason: of the model itself; `reason` says why it is FULL_REFRESH, else None.
+        nodes: in refresh order; the model itself comes last.
+        sources: the columns used of every source, by its key (internal nodes excluded).
+        output: names and types of the visible columns.
+        fingerprint: changes when the view must be rebuilt: another query, other used columns, another compiler.
+        volatile: whether the result may change without a change of data.
+    """
+
+    refresh_type: str
+    reason: str | None
+    nodes: tuple[PlanNode, ...]
+    sources: Mapping[str, tuple[Column, ...]]
+    output: tuple[Column, ...]
+    fingerprint: str
+    volatile: bool = False

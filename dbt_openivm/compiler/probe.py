@@ -1,0 +1,112 @@
+"""Types the compiler needs from DuckDB: of unions (to cast their branches) and of aggregate arguments and results.
+
+The compiler has no connection. It states what it wants as queries (`probes`) and finds the answers in `CompileFacts.types`;
+without an answer a type is None, and the rules that depend on it take the path that is right for every type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from dbt_openivm.compiler import sql
+from dbt_openivm.compiler.algebra import Aggregate, Filter, Join, Operator, Project, Scan, UnionAll
+from dbt_openivm.compiler.rules import Context, SourceState, new
+
+Types = tuple[str, ...]
+
+
+def live_context(operator: Operator) -> Context:
+    """A context that reads every source as it stands."""
+    states = {op.relation.key: SourceState(op.relation.sql) for op in operator.walk() if isinstance(op, Scan)}
+    return Context(states)
+
+
+def rows_query(operator: Operator) -> str:
+    """The operator's rows as a query over the live sources."""
+    context = live_context(operator)
+    fragment = context.single(new(operator, context), operator.columns)
+    return sql.text(fragment.select(fragment.all_items()))
+
+
+def argument_query(aggregate: Aggregate) -> str:
+    """One column for each simple argument, then one for each call."""
+    context = live_context(aggregate)
+    source = context.single(new(aggregate.child, context), aggregate.child.columns)
+    values = [source.bind(call.argument) for _, call in aggregate.calls if call.argument is not None]
+    items = [sql.named(value, f"a{index}") for index, value in enumerate(values)]
+    calls = [sql.named(source.bind(call.expression), f"c{index}") for index, (_, call) in enumerate(aggregate.calls)]
+    # any_value() lets arguments stand beside the calls without naming the keys
+    wrapped = [sql.named(sql.exp.AnyValue(this=item.this), item.alias) for item in map(_aliased, items)]
+    return sql.text(source.select([*wrapped, *calls]))
+
+
+def _aliased(item: sql.exp.Expression) -> sql.exp.Expression:
+    return item if isinstance(item, sql.exp.Alias) else sql.exp.Alias(this=item, alias=sql.identifier(item.name))
+
+
+def probes(operator: Operator) -> list[str]:
+    """The queries whose result types `compile` would like to know."""
+    wanted: list[str] = []
+    for op in operator.walk():
+        if isinstance(op, UnionAll):
+            wanted.extend(rows_query(part) for part in (op, *op.children))
+        elif isinstance(op, Aggregate) and op.calls:
+            wanted.append(argument_query(op))
+    return list(dict.fromkeys(wanted))
+
+
+def call_types(aggregate: Aggregate, types: Mapping[str, Types]) -> tuple[tuple[str | None, str | None], ...]:
+    """(type of the argument, type of the result) of each call; None where unknown."""
+    answer = types.get(argument_query(aggregate)) if aggregate.calls else None
+    if answer is None:
+        return tuple((None, None) for _ in aggregate.calls)
+    with_argument = [name for name, call in aggregate.calls if call.argument is not None]
+    arguments = dict(zip(with_argument, answer[: len(with_argument)], strict=True))
+    results = answer[len(with_argument) :]
+    return tuple((arguments.get(name), result) for (name, _), result in zip(aggregate.calls, results, strict=True))
+
+
+def resolve_types(operator: Operator, types: Mapping[str, Types]) -> Operator:
+    """Note the types of aggregate calls, and cast the branches of every UNION ALL to the types of the union.
+
+    DuckDB coerces branches when they meet; a delta may come from one branch alone and would keep that branch's type.
+    """
+    memo: dict[int, Operator] = {}
+
+    def visit(op: Operator) -> Operator:
+        if id(op) not in memo:
+            memo[id(op)] = rebuilt(op)
+        return memo[id(op)]
+
+    def rebuilt(op: Operator) -> Operator:
+        if isinstance(op, UnionAll):
+            wanted = types.get(rows_query(op))
+            children = tuple(
+                retyped(visit(child), wanted, types.get(rows_query(child))) for child in op.children
+            )
+            return UnionAll(children)
+        if isinstance(op, Filter):
+            return Filter(visit(op.child), op.predicate)
+        if isinstance(op, Project):
+            return Project(visit(op.child), op.items)
+        if isinstance(op, Join):
+            return Join(tuple(visit(child) for child in op.children), op.names)
+        if isinstance(op, Aggregate):
+            return replace(op, child=visit(op.child), types=call_types(op, types))
+        return op
+
+    return visit(operator)
+
+
+def retyped(operator: Operator, wanted: Types | None, have: Types | None) -> Operator:
+    from dbt_openivm.compiler.algebra import column
+
+    if wanted is None or wanted == have:
+        return operator
+    have = have or ("",) * len(wanted)
+    items = tuple(
+        (name, column(name) if a == b else sql.cast(column(name), a))
+        for name, a, b in zip(operator.columns, wanted, have, strict=True)
+    )
+    return Project(operator, items)

@@ -1,0 +1,59 @@
+"""Steps that every kind of node shares: build, full refresh, boundary, and publishing old against new rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from dbt_openivm.compiler.plan import NodeProgram, Step, Target
+from dbt_openivm.compiler.rules import SourceState
+from dbt_openivm.names import quote
+
+OLD = "openivm_old"
+
+
+def column_list(names: Sequence[str]) -> list[str]:
+    return [quote(name) for name in names]
+
+
+def build(program: NodeProgram, states: Mapping[str, SourceState], target: Target) -> list[Step]:
+    """Create state and boundary."""
+    return [
+        Step("ivm_create_state", {"target": target.data, "query": program.state_query(states)}, "create the state"),
+        boundary(program, target),
+    ]
+
+
+def boundary(program: NodeProgram, target: Target) -> Step:
+    """Create the published boundary: the visible rows of the state."""
+    having = None if program.having_column is None else quote(program.having_column)
+    arguments = {
+        "view": target.visible,
+        "source": target.data,
+        "columns": column_list(program.visible_columns()),
+        "having": having,
+    }
+    return Step("ivm_create_boundary", arguments, "create the boundary")
+
+
+def full(program: NodeProgram, states: Mapping[str, SourceState], target: Target) -> list[Step]:
+    """Recompute the state; publish the net difference of old and new visible rows if anyone reads it."""
+    create = Step("ivm_create_state", {"target": target.data, "query": program.state_query(states)}, "recompute the state")
+    if not target.publish:
+        return [create]
+    keep = Step("ivm_keep_rows", {"name": OLD, "source": target.visible, "affected": None, "keys": [], "having": None,
+                                  "columns": column_list(program.visible_columns())}, "keep the old rows")
+    difference = {
+        "log": target.log,
+        "columns": column_list(program.visible_columns()),
+        "old": OLD,
+        "source": target.visible,
+        "affected": None,
+        "keys": [],
+        "having": None,
+        "version": target.version,
+    }
+    return [keep, create, Step("ivm_publish", difference, "publish the difference", counts=True), drop(OLD)]
+
+
+def drop(name: str) -> Step:
+    return Step("ivm_drop_temporary", {"name": name}, f"drop {name}")

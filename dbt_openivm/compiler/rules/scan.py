@@ -1,0 +1,88 @@
+"""Scan: a source's delta comes from its change log, its old and new rows from its current relation less what came later."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from dbt_openivm.compiler import sql
+from dbt_openivm.compiler.algebra import Scan
+from dbt_openivm.compiler.fragment import Fragment, over
+from dbt_openivm.compiler.rules.context import Context, SourceState
+from dbt_openivm.names import BATCH, MULTIPLICITY
+
+
+def delta(scan: Scan, context: Context) -> list[Fragment]:
+    """log(cursor, version], or nothing where that is empty."""
+    state = context.states[scan.relation.key]
+    if state.shape == "empty":
+        return []
+    alias = context.alias("delta_" + hint(scan))
+    weight = None if state.shape == "insert-only" and state.unit else sql.qualified(alias, MULTIPLICITY)
+    conditions = (after(alias, state.cursor), up_to(alias, state.version))
+    return [Fragment((sql.table(state.log, alias),), conditions, outputs(scan, alias), weight)]
+
+
+def new(scan: Scan, context: Context) -> list[Fragment]:
+    """The source at the version that this refresh reads."""
+    state = context.states[scan.relation.key]
+    return [at(scan, context, state.version) if state.later else current(scan, context)]
+
+
+def old(scan: Scan, context: Context) -> list[Fragment]:
+    """The source at the view's cursor: new - delta, as a Z-set."""
+    state = context.states[scan.relation.key]
+    changed = state.later or state.shape != "empty"
+    return [at(scan, context, state.cursor) if changed else current(scan, context)]
+
+
+def current(scan: Scan, context: Context) -> Fragment:
+    alias = context.alias(hint(scan))
+    return Fragment((sql.table(context.states[scan.relation.key].current, alias),), (), outputs(scan, alias))
+
+
+def at(scan: Scan, context: Context, version: int) -> Fragment:
+    """``current - log(version, infinity)``: a Z-set, or a bag if the context asks for one."""
+    state = context.states[scan.relation.key]
+    now, undone = current(scan, context), later_rows(scan, context, state, version)
+    query = sql.union_all(
+        [now.select(now.all_items(), weighted=True), undone.select(undone.all_items(), weighted=True)]
+    )
+    if not context.bag:
+        return over(query, context.alias("at_" + hint(scan)), scan.columns, weighted=True)
+    return over(as_bag(query, scan.columns), context.alias("at_" + hint(scan)), scan.columns, weighted=False)
+
+
+def later_rows(scan: Scan, context: Context, state: SourceState, version: int) -> Fragment:
+    alias = context.alias("later_" + hint(scan))
+    unnumbered = exp.Is(this=sql.qualified(alias, BATCH), expression=exp.Null())
+    condition = exp.Or(this=after(alias, version), expression=unnumbered)
+    weight = exp.Neg(this=sql.qualified(alias, MULTIPLICITY))
+    return Fragment((sql.table(state.log, alias),), (condition,), outputs(scan, alias), weight)
+
+
+def as_bag(query: exp.Expression, columns: tuple[str, ...]) -> exp.Expression:
+    """Repeat each row as often as its consolidated weight says."""
+    items = [sql.qualified("z", name) for name in columns]
+    weight = exp.Sum(this=sql.qualified("z", MULTIPLICITY))
+    total = sql.select([*items, sql.named(weight, MULTIPLICITY)], [sql.derived(query, "z")], group=[i.copy() for i in items])
+    repeat = exp.Anonymous(this="range", expressions=[sql.cast(sql.qualified("b", MULTIPLICITY), "BIGINT")])
+    numbers = exp.Table(this=repeat, alias=exp.TableAlias(this=sql.identifier("openivm_copies")))
+    return sql.select([sql.qualified("b", name) for name in columns], [sql.derived(total, "b"), numbers])
+
+
+def after(alias: str, version: int) -> exp.Expression:
+    return exp.GT(this=sql.qualified(alias, BATCH), expression=exp.Literal.number(version))
+
+
+def up_to(alias: str, version: int) -> exp.Expression:
+    return exp.LTE(this=sql.qualified(alias, BATCH), expression=exp.Literal.number(version))
+
+
+def outputs(scan: Scan, alias: str) -> dict[str, exp.Expression]:
+    return {out: sql.qualified(alias, source) for out, source in scan.names}
+
+
+def hint(scan: Scan) -> str:
+    """A readable alias: the last part of the source's name."""
+    name = scan.relation.key.rsplit(".", 1)[-1]
+    return name if name.isidentifier() else "source"

@@ -1,0 +1,116 @@
+"""Split a query into nodes: each at most one non-linear operator over a linear core.
+
+A non-linear operator below another operator becomes an internal view, maintained and published exactly like a chained model.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from sqlglot import exp
+
+from dbt_openivm.compiler.algebra import (
+    Aggregate,
+    Filter,
+    Join,
+    Operator,
+    Project,
+    Scan,
+    UnionAll,
+    column,
+)
+from dbt_openivm.compiler.facts import Column, Relation
+from dbt_openivm.compiler.sql import substitute
+
+NODE = "node"
+Items = tuple[tuple[str, exp.Expression], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Node:
+    """One view to maintain.
+
+    Attributes:
+        number: of an internal node, counted from 1; None for the model itself.
+        core: linear operators only.
+        aggregate: the aggregate over `core`, or None for a bag of the core's rows.
+        items: the visible columns, over the aggregate's (or the core's) columns.
+        having: which groups are visible; None for all.
+    """
+
+    number: int | None
+    core: Operator
+    aggregate: Aggregate | None
+    items: Items
+    having: exp.Expression | None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(name for name, _ in self.items)
+
+
+def node_key(number: int) -> str:
+    """The source key under which a plan's nodes read each other."""
+    return f"{NODE}:{number}"
+
+
+@dataclass
+class _Splitter:
+    nodes: list[Node] = field(default_factory=list)
+    scans: dict[int, Scan] = field(default_factory=dict)
+
+    def core(self, operator: Operator) -> Operator:
+        """`operator` with every non-linear part replaced by a scan of an internal node."""
+        if top_aggregate(operator) is not None:
+            return self.scan(operator)
+        if isinstance(operator, Filter | Project):
+            return replace(operator, child=self.core(operator.child))
+        if isinstance(operator, Join | UnionAll):
+            return replace(operator, children=tuple(self.core(child) for child in operator.children))
+        return operator
+
+    def scan(self, operator: Operator) -> Scan:
+        if id(operator) not in self.scans:
+            node = self.node(operator, len(self.nodes))
+            number = len(self.nodes) + 1
+            self.nodes.append(replace(node, number=number))
+            relation = Relation(node_key(number), "", tuple(Column(name, "") for name in node.columns), NODE)
+            self.scans[id(operator)] = Scan(relation, tuple((name, name) for name in node.columns))
+        return self.scans[id(operator)]
+
+    def node(self, operator: Operator, number: int | None) -> Node:
+        """The node whose visible rows are the operator's."""
+        aggregate = top_aggregate(operator)
+        if aggregate is None:
+            core = self.core(operator)
+            return Node(number, core, None, tuple((name, column(name)) for name in core.columns), None)
+        items, having = fold(operator)
+        core = self.core(aggregate.child)
+        return Node(number, core, replace(aggregate, child=core), items, having)
+
+
+def top_aggregate(operator: Operator) -> Aggregate | None:
+    """The aggregate below a chain of filters and projections, if the chain ends in one."""
+    while isinstance(operator, Filter | Project):
+        operator = operator.child
+    return operator if isinstance(operator, Aggregate) else None
+
+
+def fold(operator: Operator) -> tuple[Items, exp.Expression | None]:
+    """A chain of filters and projections over an aggregate as one item list and one predicate."""
+    if isinstance(operator, Aggregate):
+        return tuple((name, column(name)) for name in operator.columns), None
+    assert isinstance(operator, Filter | Project)
+    items, having = fold(operator.child)
+    below = dict(items)
+    if isinstance(operator, Project):
+        return tuple((name, substitute(value, below)) for name, value in operator.items), having
+    predicate = substitute(operator.predicate, below)
+    return items, predicate if having is None else exp.And(this=exp.Paren(this=having), expression=exp.Paren(this=predicate))
+
+
+def split(operator: Operator) -> tuple[Node, ...]:
+    """The nodes of a query in the order in which they must be refreshed; the model itself comes last."""
+    splitter = _Splitter()
+    root = splitter.node(operator, None)
+    return (*splitter.nodes, root)

@@ -1,0 +1,118 @@
+"""Small builders of sqlglot expressions that several passes share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from sqlglot import exp
+
+DIALECT = "duckdb"
+
+
+def text(expression: exp.Expression) -> str:
+    return expression.sql(dialect=DIALECT)
+
+
+def identifier(name: str) -> exp.Identifier:
+    return exp.Identifier(this=name, quoted=True)
+
+
+def qualified(alias: str, name: str) -> exp.Column:
+    """``"alias"."name"``."""
+    return exp.Column(this=identifier(name), table=identifier(alias))
+
+
+def table(sql: str, alias: str) -> exp.Table:
+    """A FROM item from its text."""
+    return exp.Table(this=exp.Var(this=sql), alias=exp.TableAlias(this=identifier(alias)))
+
+
+def derived(query: exp.Expression, alias: str) -> exp.Subquery:
+    return exp.Subquery(this=query, alias=exp.TableAlias(this=identifier(alias)))
+
+
+def named(expression: exp.Expression, name: str) -> exp.Expression:
+    """``expression AS "name"``, or the bare column where that is its name already."""
+    if isinstance(expression, exp.Column) and expression.name == name:
+        return expression
+    return exp.Alias(this=expression, alias=identifier(name))
+
+
+def cast(expression: exp.Expression, type_: str) -> exp.Expression:
+    """``CAST(expression AS type)`` with the type as DuckDB spelled it."""
+    return exp.Cast(this=expression, to=exp.Var(this=type_))
+
+
+def conjunction(conditions: Iterable[exp.Expression]) -> exp.Expression | None:
+    parts = [exp.Paren(this=part) if isinstance(part, exp.Or) else part for part in conditions]
+    if not parts:
+        return None
+    result = parts[0]
+    for part in parts[1:]:
+        result = exp.And(this=result, expression=part)
+    return result
+
+
+def select(
+    items: Sequence[exp.Expression],
+    sources: Sequence[exp.Expression],
+    conditions: Sequence[exp.Expression] = (),
+    group: Sequence[exp.Expression] | None = None,
+) -> exp.Select:
+    """A SELECT over the cross product of its sources. `group` of None is no GROUP BY."""
+    query = exp.Select(expressions=list(items))
+    if sources:
+        query.set("from_", exp.From(this=sources[0]))
+        query.set("joins", [exp.Join(this=source) for source in sources[1:]])
+    where = conjunction(conditions)
+    if where is not None:
+        query.set("where", exp.Where(this=where))
+    if group:
+        query.set("group", exp.Group(expressions=list(group)))
+    return query
+
+
+def union_all(queries: Sequence[exp.Expression]) -> exp.Expression:
+    result = queries[0]
+    for query in queries[1:]:
+        result = exp.Union(this=result, expression=query, distinct=False)
+    return result
+
+
+def substitute(expression: exp.Expression, columns: Mapping[str, exp.Expression]) -> exp.Expression:
+    """A copy of `expression` with each bare column replaced by what `columns` holds for it."""
+
+    def replace(node: exp.Expression) -> exp.Expression:
+        if isinstance(node, exp.Column) and not node.args.get("table"):
+            found = columns.get(node.name)
+            if found is not None:
+                return parenthesised(found, node)
+        return node
+
+    return transform(expression.copy(), replace)
+
+
+def parenthesised(value: exp.Expression, place: exp.Expression) -> exp.Expression:
+    """`value` as it may stand where `place` stood: operators get parentheses under another operator."""
+    value = value.copy()
+    needs = isinstance(value, exp.Binary | exp.Unary | exp.Between | exp.In | exp.Is) and not isinstance(value, exp.Paren)
+    return exp.Paren(this=value) if needs and place.parent is not None else value
+
+
+def transform(node: exp.Expression, replace: Callable[[exp.Expression], exp.Expression]) -> exp.Expression:
+    """Bottom-up replacement that does not look into what it put in."""
+    for key, value in node.args.items():
+        if isinstance(value, exp.Expression):
+            node.set(key, transform(value, replace))
+        elif isinstance(value, list):
+            node.set(key, [transform(item, replace) if isinstance(item, exp.Expression) else item for item in value])
+    return replace(node)
+
+
+def column_names(expression: exp.Expression) -> set[str]:
+    """The bare columns an expression reads."""
+    return {node.name for node in expression.find_all(exp.Column) if not node.args.get("table")}
+
+
+def null_safe_equal(left: exp.Expression, right: exp.Expression) -> exp.Expression:
+    return exp.NullSafeEQ(this=left, expression=right)

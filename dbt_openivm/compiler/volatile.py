@@ -1,0 +1,103 @@
+"""What a query reaches through views and macros: bases, the texts it depends on, and whether it is volatile."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import sqlglot
+from sqlglot import exp
+
+from dbt_openivm.compiler.facts import SQL_VIEW, CompileFacts
+from dbt_openivm.compiler.lower.expressions import function_name
+from dbt_openivm.compiler.lower.query import table_text
+from dbt_openivm.compiler.lower.references import parse
+from dbt_openivm.compiler.places import place
+
+CLOCKS: tuple[tuple[type[exp.Expression], str], ...] = (
+    (exp.CurrentTimestamp, "now()"),
+    (exp.CurrentDate, "current_date"),
+    (exp.CurrentTime, "current_time"),
+    (exp.CurrentDatetime, "current_localtimestamp()"),
+    (exp.Localtimestamp, "localtimestamp"),
+    (exp.Localtime, "localtime"),
+    (exp.Rand, "random()"),
+    (exp.Uuid, "uuid()"),
+)
+
+
+@dataclass
+class Closure:
+    """Attributes:
+    bases: keys of the relations that are read, views looked through, in order of appearance.
+    texts: definitions of the views and macros on the way.
+    volatile: which construct may change its value without a change of data, and where; None if none does.
+    opaque: whether sqlglot could not read the query, so that nothing is known of it.
+    """
+
+    bases: list[str] = field(default_factory=list)
+    texts: list[str] = field(default_factory=list)
+    volatile: str | None = None
+    opaque: bool = False
+
+
+def closure(query: str, facts: CompileFacts) -> Closure:
+    """Follow a query through views and macros.
+
+    Raises:
+        QueryError: the text is no single SELECT.
+    """
+    reached = Closure()
+    try:
+        _visit(parse(query), facts, None, reached, frozenset())
+    except sqlglot.errors.SqlglotError:
+        reached.opaque = True
+    return reached
+
+
+def _visit(
+    query: exp.Expression,
+    facts: CompileFacts,
+    context: tuple[str, str] | None,
+    reached: Closure,
+    above: frozenset[str],
+) -> None:
+    for node in query.walk():
+        if isinstance(node, exp.Table):
+            _visit_table(node, facts, context, reached, above)
+        name = function_name(node)
+        macro = facts.macros.get(name)
+        if macro is not None and name not in above:
+            reached.texts.append(f"macro {name}: {macro.body}")
+            _visit(sqlglot.parse_one(macro.body, dialect="duckdb"), facts, context, reached, above | {name})
+        if reached.volatile is None:
+            reached.volatile = volatile_construct(node, facts)
+
+
+def _visit_table(
+    node: exp.Table, facts: CompileFacts, context: tuple[str, str] | None, reached: Closure, above: frozenset[str]
+) -> None:
+    by_text = facts.relations.get(table_text(node))
+    by_name = None if isinstance(node.this, exp.Func) else facts.resolve(tuple(p.name for p in node.parts), context)
+    relation = by_name or by_text
+    if relation is None:
+        return
+    if relation.kind != SQL_VIEW:
+        if relation.key not in reached.bases:
+            reached.bases.append(relation.key)
+    elif relation.key not in above:
+        reached.texts.append(f"view {relation.key}: {relation.definition}")
+        inner = sqlglot.parse_one(relation.definition or "", dialect="duckdb")
+        _visit(inner, facts, relation.context, reached, above | {relation.key})
+
+
+def volatile_construct(node: exp.Expression, facts: CompileFacts) -> str | None:
+    """A sentence's beginning such as ``random() at line 4``, if `node` is volatile."""
+    for kind, name in CLOCKS:
+        if isinstance(node, kind):
+            return f"{name}{place(node)} cannot be maintained, since its value changes without a change of data"
+    name = function_name(node)
+    if name and name in facts.volatile_functions:
+        return f"{name}(){place(node)} cannot be maintained, since its value changes without a change of data"
+    if isinstance(node, exp.TableSample) and not node.args.get("seed"):
+        return f"a sample without a fixed seed{place(node)} cannot be maintained, since it differs every time"
+    return None
