@@ -1,0 +1,1 @@
+"""A differential fuzzer: random schemas, views and batches, every refresh compared with a recompute."""
