@@ -22,7 +22,6 @@ NOT_NEEDED = {
     "merge_exclude_columns": "the view always equals its query",
     "merge_clauses": "the view always equals its query",
     "merge_on_using_columns": "the view always equals its query",
-    "event_time_lookback": "late changes are found by themselves",
     "lookback": "late changes are found by themselves",
     "batch_size": "a refresh reads the changes of all times at once",
     "begin": "a refresh reads the changes of all times at once",
@@ -37,7 +36,7 @@ NOT_NEEDED = {
 }
 
 #: What dbt itself puts into every model's configuration.
-DBT_DEFAULTS = {"on_schema_change": "ignore"}
+DBT_DEFAULTS = {"on_schema_change": "ignore", "lookback": 1}
 
 
 @dataclass

@@ -35,7 +35,7 @@ class OpenIvmAdapter(DuckDBAdapter):
     def ivm_check(self, context: Mapping[str, Any]) -> None:
         """Check a model's configuration and database; set the database up on first use."""
         with as_dbt_errors():
-            self._refresher.check(context)
+            self._refresher.check(context, set_up=not operations.is_limited_run(self.config))
 
     @available.parse_none
     def ivm_prepare(self, context: Mapping[str, Any], inside: bool) -> None:

@@ -82,9 +82,14 @@ class Refresher:
 
         return Maintainer(self.session, database, renderer(context))
 
-    def check(self, context: Context) -> None:
-        """Refuse what cannot work, and set the database up: once, in a transaction of its own, before the model's."""
+    def check(self, context: Context, set_up: bool) -> None:
+        """Refuse what cannot work; set the database up: once, in a transaction of its own, before the model's."""
         view_config(context["model"])
+        self.captures(context)
+        if set_up:
+            self._set_up(context)
+
+    def _set_up(self, context: Context) -> None:
         self.session.end_lookups()
         database = context["this"].database
         with self._setup_lock:
