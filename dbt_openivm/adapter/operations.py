@@ -22,12 +22,12 @@ def is_limited_run(config: Any) -> bool:
 
 def is_maintained(refresher: Refresher, relation: Any) -> bool:
     name = relation_name(relation)
-    return report.Reader(refresher.session, name.database).view(name.key) is not None
+    return report.Reader(refresher.session, name.database).user_view(name.key) is not None
 
 
 def definition(refresher: Refresher, relation: Any) -> str:
     name = relation_name(relation)
-    view = report.Reader(refresher.session, name.database).view(name.key)
+    view = report.Reader(refresher.session, name.database).user_view(name.key)
     if view is None:
         raise ConfigError(
             f"{name} is not a maintained view. ivm_equals_recompute compares models of materialization "
@@ -84,11 +84,8 @@ def _gc(adapter: OpenIvmAdapter, context: Context, dry_run: bool, all_schemas: b
 
 
 def _remove(adapter: OpenIvmAdapter, context: Context, dry_run: bool) -> str:
-    def remove(database: str) -> str:
-        maintainer = adapter.refresher.maintainer(database, context)
-        return garbage.remove(adapter.refresher.session, database, maintainer, dry_run)
-
-    return _per_database(adapter, context, remove)
+    session = adapter.refresher.session
+    return _per_database(adapter, context, lambda database: garbage.remove(session, database, dry_run))
 
 
 def _per_database(adapter: OpenIvmAdapter, context: Context, answer: Callable[[str], str]) -> str:

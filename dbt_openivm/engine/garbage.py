@@ -6,14 +6,15 @@ start with `openivm`, and the user-facing view of a view that goes.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from dbt_openivm.engine.coordinate import coordinator
 from dbt_openivm.engine.report import Reader
 from dbt_openivm.engine.session import Session
-from dbt_openivm.names import CATALOG_SCHEMA, PREFIX, RelationName, literal, quote
+from dbt_openivm.names import CATALOG_SCHEMA, PREFIX, RelationName, literal, quote, visible_view
 
 if TYPE_CHECKING:
     from dbt_openivm.engine.maintain import Maintainer
@@ -85,25 +86,33 @@ def collect(session: Session, database: str, scope: Scope, maintainer: Maintaine
     lines += [f"source {key} has no consumer" for key in unused]
     if not dry_run:
         _drop_sources(session, reader, unused)
-    strays = _strays(reader, unused if dry_run else [], {view.key for view in gone} if dry_run else set())
+    strays = _strays(reader)
     lines += [f"{stray} belongs to nothing" for stray in strays]
     if not dry_run:
         _drop_all(session, strays)
+        _drop_all(session, _empty_schemas(session, database))
     return _text(lines, foreign, dry_run, "dropped")
 
 
-def remove(session: Session, database: str, maintainer: Maintainer, dry_run: bool) -> str:
-    """Drop every maintained view of one database, their state, the captures of their sources and the catalog."""
-    reader = Reader(session, database)
-    views = [view.name for view in reader.views()]
-    lines = [f"view {view}" for view in views]
-    objects = list(_objects(session, database, with_catalog=True))
-    lines += [str(stray) for stray in objects]
+def remove(session: Session, database: str, dry_run: bool) -> str:
+    """Drop every maintained view of one database, their state, the captures of their sources and the catalog.
+
+    It asks only DuckDB's catalog, so that it also works where ours is damaged or of another version.
+    """
+    objects = [*_published(session, database), *_objects(session, database, with_catalog=True)]
     if not dry_run:
-        for view in views:
-            maintainer.drop(view)
-        _drop_all(session, list(_objects(session, database, with_catalog=True)))
-    return _text(lines, [], dry_run, "removed")
+        _drop_all(session, objects)
+    return _text([str(stray) for stray in objects], [], dry_run, "removed")
+
+
+def _published(session: Session, database: str) -> list[Stray]:
+    """The views that users query: those over a boundary."""
+    rows = session.execute(
+        "SELECT database_name, schema_name, view_name FROM duckdb_views() "
+        f"WHERE database_name = {literal(database)} AND NOT starts_with(schema_name, {literal(PREFIX)}) "
+        f"AND contains(sql, {literal(visible_view(''))}) ORDER BY ALL"
+    )
+    return [Stray("VIEW", RelationName(*row)) for row in rows]
 
 
 def _text(lines: list[str], foreign: list[RelationName], dry_run: bool, done: str) -> str:
@@ -123,7 +132,7 @@ def _gone(reader: Reader, scope: Scope) -> tuple[list[RelationName], list[Relati
     """Views without a model: those that go, and those that may be another project's."""
     gone: list[RelationName] = []
     foreign: list[RelationName] = []
-    for view in reader.views():
+    for view in reader.user_views():
         if view.key in scope.live:
             continue
         ours = scope.holds(view.name) or not _exists(reader.session, view.name)
@@ -146,35 +155,44 @@ def _unused_sources(reader: Reader, without_views: set[str]) -> list[str]:
     if not reader.exists():
         return []
     owners = reader.owners()
-    read = {source for view, source, _, _ in reader.cursors() if owners.get(view, view) not in without_views}
-    rows = reader.session.execute(f"SELECT source_key FROM {reader.table('openivm_sources')} ORDER BY source_key")
-    return [row[0] for row in rows if row[0] not in read]
+    read = {c.source_key for c in reader.cursors("true") if owners.get(c.view_key, c.view_key) not in without_views}
+    return sorted(key for key in reader.sources() if key not in read)
 
 
 def _drop_sources(session: Session, reader: Reader, keys: list[str]) -> None:
-    for key in keys:
-        rows = session.execute(
-            f"SELECT objects FROM {reader.table('openivm_sources')} WHERE source_key = {literal(key)}"
-        )
-        session.begin()
-        try:
-            for stray in _triggers(
-                session, {RelationName(*name) for row in rows for name in json.loads(row[0]).values()}
-            ):
-                session.execute(stray.drop_sql)
-            for row in rows:
-                for name in json.loads(row[0]).values():
-                    session.execute(f"DROP TABLE IF EXISTS {RelationName(*name).sql}")
-            session.execute(f"DELETE FROM {reader.table('openivm_sources')} WHERE source_key = {literal(key)}")
-            session.commit()
-        except BaseException:
-            session.rollback()
-            raise
+    """Drop captures, each in a transaction of its own, while nobody else captures."""
+    if not keys:
+        return
+    with coordinator(reader.identity()).locked():
+        for source in reader.sources_of(keys).values():
+            with _transaction(session):
+                objects = set(source.objects.values())
+                for trigger in _triggers(session, objects):
+                    session.execute(trigger.drop_sql)
+                for name in objects:
+                    session.execute(f"DROP TABLE IF EXISTS {name.sql}")
+                reader.delete_source(source.key)
 
 
-def _strays(reader: Reader, without_sources: list[str], without_views: set[str]) -> list[Stray]:
-    """Internal objects that no row of the catalog mentions."""
-    known = _mentioned(reader, set(without_sources), without_views)
+@contextmanager
+def _transaction(session: Session) -> Iterator[None]:
+    session.begin()
+    try:
+        yield
+        session.commit()
+    except BaseException:
+        session.rollback()
+        raise
+
+
+def _strays(reader: Reader) -> list[Stray]:
+    """Internal objects that no row of the catalog mentions.
+
+    Those of a view that is about to go are not among them: they go with it.
+    """
+    if not reader.exists():
+        return []
+    known = _mentioned(reader)
     strays = [o for o in _objects(reader.session, reader.database, with_catalog=False) if o.kind != "SCHEMA"]
     strays = [o for o in strays if o.kind == "TRIGGER" or o.name.key not in known]
     return [o for o in strays if o.kind != "TRIGGER" or _is_orphan(reader.session, o, known)]
@@ -195,21 +213,11 @@ def _trigger_sql(session: Session, trigger: Stray) -> str:
     return str(rows[0][0]) if rows else ""
 
 
-def _mentioned(reader: Reader, without_sources: set[str], without_views: set[str]) -> set[str]:
+def _mentioned(reader: Reader) -> set[str]:
     """Keys of the internal objects that the catalog's rows name."""
-    if not reader.exists():
-        return set()
-    known = set()
-    for key, objects in reader.session.execute(f"SELECT source_key, objects FROM {reader.table('openivm_sources')}"):
-        if key not in without_sources:
-            known |= {RelationName(*name).key for name in json.loads(objects).values()}
-    rows = reader.session.execute(
-        "SELECT coalesce(owner, view_key), view_database, internal_schema, data_table, visible_view, delta_table "
-        f"FROM {reader.table('openivm_views')}"
-    )
-    for owner, database, schema, *names in rows:
-        if owner not in without_views:
-            known |= {RelationName(database, schema, name).key for name in names if name}
+    known = {name.key for source in reader.sources().values() for name in source.objects.values()}
+    for view in reader.views():
+        known |= {view.data.key, view.visible.key, view.log.key}
     return known
 
 
@@ -228,6 +236,12 @@ def _objects(session: Session, database: str, with_catalog: bool) -> Iterator[St
         yield from (Stray(kind, RelationName(*row)) for row in rows)
     rows = session.execute(f"SELECT database_name, schema_name FROM duckdb_schemas() WHERE {here} ORDER BY ALL")
     yield from (Stray("SCHEMA", RelationName(row[0], row[1], "")) for row in rows)
+
+
+def _empty_schemas(session: Session, database: str) -> list[Stray]:
+    objects = list(_objects(session, database, with_catalog=False))
+    used = {stray.name.schema for stray in objects if stray.kind != "SCHEMA"}
+    return [stray for stray in objects if stray.kind == "SCHEMA" and stray.name.schema not in used]
 
 
 def _all_triggers(session: Session, database: str) -> list[Stray]:
@@ -250,13 +264,7 @@ def _triggers(session: Session, logs: set[RelationName]) -> list[Stray]:
 
 
 def _drop_all(session: Session, strays: list[Stray]) -> None:
-    if not strays:
-        return
-    session.begin()
-    try:
-        for stray in strays:
-            session.execute(stray.drop_sql)
-        session.commit()
-    except BaseException:
-        session.rollback()
-        raise
+    if strays:
+        with _transaction(session):
+            for stray in strays:
+                session.execute(stray.drop_sql)

@@ -3,102 +3,54 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
-from dataclasses import dataclass
 
+from dbt_openivm.engine.catalog import Catalog, ViewRow
 from dbt_openivm.engine.session import Session
 from dbt_openivm.engine.table import format_table
-from dbt_openivm.names import BATCH, CATALOG_SCHEMA, RelationName, literal, quote
+from dbt_openivm.names import BATCH, RelationName, literal, quote
 
 NOTHING = "No ivm_view has been built in this database."
 
 
-@dataclass(frozen=True)
-class ViewRow:
-    """A maintained view as the catalog knows it."""
+class Reader(Catalog):
+    """The catalog of one database, for reading; it need not exist."""
 
-    key: str
-    name: RelationName
-    refresh_type: str
-    reason: str | None
-    definition: str
-    refreshed_at: object
-
-
-class Reader:
-    """The catalog of one database, for reading."""
-
-    def __init__(self, session: Session, database: str) -> None:
-        self.session = session
-        self.database = database
-
-    def table(self, name: str) -> str:
-        return RelationName(self.database, CATALOG_SCHEMA, name).sql
-
-    def exists(self) -> bool:
-        return bool(
-            self.session.execute(
-                "SELECT 1 FROM duckdb_tables() WHERE table_name = 'openivm_views' "
-                f"AND schema_name = {literal(CATALOG_SCHEMA)} "
-                f"AND lower(database_name) = lower({literal(self.database)})"
-            )
-        )
-
-    def views(self) -> list[ViewRow]:
+    def user_views(self) -> list[ViewRow]:
         """The views of users, without the internal nodes that belong to them."""
-        if not self.exists():
-            return []
-        rows = self.session.execute(
-            "SELECT view_key, view_database, view_schema, view_name, refresh_type, reason, definition, refreshed_at "
-            f"FROM {self.table('openivm_views')} WHERE owner IS NULL ORDER BY view_key"
-        )
-        return [ViewRow(r[0], RelationName(r[1], r[2], r[3]), r[4], r[5], r[6], r[7]) for r in rows]
+        return sorted(self.views("owner IS NULL"), key=lambda view: view.key) if self.exists() else []
 
-    def view(self, key: str) -> ViewRow | None:
-        return next((view for view in self.views() if view.key == key.lower()), None)
-
-    def cursors(self) -> list[tuple[str, str, str, int]]:
-        """(view, source, kind of source, consumed up to batch) of every view, nodes included."""
-        rows = self.session.execute(
-            f"SELECT view_key, source_key, source_kind, cursor FROM {self.table('openivm_delta_tables')} ORDER BY ALL"
-        )
-        return [(row[0], row[1], row[2], row[3]) for row in rows]
+    def user_view(self, key: str) -> ViewRow | None:
+        return next((view for view in self.user_views() if view.key == key.lower()), None)
 
     def owners(self) -> dict[str, str]:
         """The view that each view or internal node belongs to: itself, or its owner."""
-        rows = self.session.execute(f"SELECT view_key, coalesce(owner, view_key) FROM {self.table('openivm_views')}")
-        return {row[0]: row[1] for row in rows}
+        return {view.key: view.owner or view.key for view in self.views()}
 
     def logs(self) -> dict[str, RelationName]:
         """The change log of each source: a base's, or a view's boundary."""
-        logs = {}
-        for key, objects in self.session.execute(f"SELECT source_key, objects FROM {self.table('openivm_sources')}"):
-            delta = json.loads(objects).get("delta")
-            if delta:
-                logs[key] = RelationName(*delta)
-        published = self.session.execute(
-            "SELECT view_key, view_database, internal_schema, delta_table "
-            f"FROM {self.table('openivm_views')} WHERE delta_table IS NOT NULL"
-        )
-        for key, database, schema, delta in published:
-            logs[key] = RelationName(database, schema, delta)
-        return logs
+        bases = {key: source.objects["delta"] for key, source in self.sources().items()}
+        return bases | {view.key: view.log for view in self.views()}
+
+    def refreshed_at(self) -> dict[str, str]:
+        rows = self.session.execute(f"SELECT view_key, refreshed_at FROM {self.table('openivm_views')}")
+        return {row[0]: str(row[1])[:19] for row in rows}
 
 
 def status(session: Session, database: str) -> str:
     """One line a view: how it is maintained, what the last refresh did, what waits in its sources, who reads it."""
     reader = Reader(session, database)
-    views = reader.views()
+    views = reader.user_views()
     if not views:
         return NOTHING
-    last, pending, consumers = _last_refreshes(reader), _pending(reader), _consumers(reader)
+    refreshed, last, pending, consumers = reader.refreshed_at(), _last(reader), _pending(reader), _consumers(reader)
     rows = []
     for view in views:
-        strategy, ms, count = last.get(view.key, (None, None, None))
         waiting = ", ".join(pending.get(view.key, [])) or "nothing"
         readers = ", ".join(sorted(consumers.get(view.key, []))) or "-"
-        when = str(view.refreshed_at)[:19]
-        rows.append([_short(view.name), view.refresh_type, when, strategy, ms, count, waiting, readers])
+        outcome = last.get(view.key, (None, None))
+        rows.append(
+            [_short(view.name), view.refresh_type, refreshed[view.key], *outcome, view.row_count, waiting, readers]
+        )
     header = ["view", "refresh type", "refreshed at", "strategy", "ms", "rows", "pending changes", "consumers"]
     notes = [f"{_short(view.name)} refreshes in full: {view.reason}" for view in views if view.reason]
     hint = "Changes in sources with capture `diff` are only known once the next run looks for them."
@@ -145,38 +97,37 @@ def _short(name: RelationName) -> str:
     return f"{name.schema}.{name.name}"
 
 
-def _last_refreshes(reader: Reader) -> dict[str, tuple[str, float, int | None]]:
+def _last(reader: Reader) -> dict[str, tuple[str, float]]:
+    """Strategy and milliseconds of each view's last refresh."""
     rows = reader.session.execute(
-        f"""SELECT view_key, strategy, ms,
-                   max_by(row_count, started_at) FILTER (row_count IS NOT NULL) OVER (PARTITION BY view_key)
-            FROM {reader.table("openivm_refresh_history")}
+        f"""SELECT view_key, strategy, ms FROM {reader.table("openivm_refresh_history")}
             QUALIFY row_number() OVER (PARTITION BY view_key ORDER BY started_at DESC) = 1"""
     )
-    return {row[0]: (row[1], row[2], row[3]) for row in rows}
+    return {row[0]: (row[1], row[2]) for row in rows}
 
 
 def _pending(reader: Reader) -> dict[str, list[str]]:
     """Per view, the rows of its sources' logs that it has not consumed; rows without a number are not captured yet."""
     owners, logs = reader.owners(), reader.logs()
     pending: dict[str, list[str]] = {}
-    for view, source, kind, cursor in reader.cursors():
-        log = logs.get(source)
-        if kind == "node" or log is None or not _is_there(reader.session, log):
+    for cursor in reader.cursors("source_kind <> 'node'"):
+        log = logs.get(cursor.source_key)
+        if log is None or not _is_there(reader.session, log):
             continue
-        query = f"SELECT count(*) FROM {log.sql} WHERE {quote(BATCH)} > {cursor} OR {quote(BATCH)} IS NULL"
-        count = reader.session.execute(query)[0][0]
+        late = f"{quote(BATCH)} > {cursor.cursor} OR {quote(BATCH)} IS NULL"
+        [(count,)] = reader.session.execute(f"SELECT count(*) FROM {log.sql} WHERE {late}")
         if count:
-            pending.setdefault(owners.get(view, view), []).append(f"{source.split('.', 1)[-1]} {count:,}")
+            view = owners.get(cursor.view_key, cursor.view_key)
+            pending.setdefault(view, []).append(f"{_without_database(cursor.source_key)} {count:,}")
     return pending
 
 
 def _consumers(reader: Reader) -> dict[str, set[str]]:
     owners = reader.owners()
     consumers: dict[str, set[str]] = {}
-    for view, source, kind, _ in reader.cursors():
-        reader_view = owners.get(view, view)
-        if kind == "visible" and reader_view != source:
-            consumers.setdefault(source, set()).add(reader_view.split(".", 1)[-1])
+    for cursor in reader.cursors("source_kind = 'visible'"):
+        view = owners.get(cursor.view_key, cursor.view_key)
+        consumers.setdefault(cursor.source_key, set()).add(_without_database(view))
     return consumers
 
 
@@ -189,5 +140,5 @@ def _is_there(session: Session, name: RelationName) -> bool:
     )
 
 
-def numbered(lines: Iterable[str]) -> str:
-    return "\n".join(f"  {line}" for line in lines)
+def _without_database(key: str) -> str:
+    return key.split(".", 1)[-1]
