@@ -2,8 +2,8 @@
 
     python benchmarks/bench_capture.py [--rows 10000000]
 
-`diff`: finding out that nothing changed against the bare fingerprint query, and 1,000 scattered changes against EXCEPT ALL
-both ways. `trigger`: a writer's statement with triggers against the same statement without, and the collect after it.
+`diff`: finding out that nothing changed against the bare fingerprint query, and 1,000 scattered changes against
+EXCEPT ALL both ways. `trigger`: a writer's statement with triggers against the same one without, and the collect after.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ COLUMNS = {
     "price": "DECIMAL(10,2)",
     "sold_on": "DATE",
 }
-ROW = """i AS sale_id, CAST(hash(i) % 100000 AS INTEGER) AS product_id, CAST(hash(i + 1) % 1000000 AS INTEGER) AS customer_id,
+ROW = """i AS sale_id, CAST(hash(i) % 100000 AS INTEGER) AS product_id,
+    CAST(hash(i + 1) % 1000000 AS INTEGER) AS customer_id,
     CAST(hash(i + 2) % 10 AS INTEGER) AS quantity, CAST(hash(i + 3) % 100000 AS DECIMAL(12, 2)) / 100 AS price,
     DATE '2024-01-01' + CAST(hash(i + 4) % 365 AS INTEGER) AS sold_on"""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from dbt_openivm.engine.capture.base import Base, Capture
+from dbt_openivm.engine.capture.keys import blurred_conditions, blurred_groups
 from dbt_openivm.engine.capture.log import (
     TIMESTAMP_SQL,
     create_log,
@@ -65,7 +66,10 @@ class TriggerCapture(Capture):
 
     def broken(self, base: Base) -> str | None:
         [(found,)] = self.session.execute(f"SELECT {_count_triggers(base)}")
-        return None if found == len(EVENTS) else _broken_text(base)
+        if found != len(EVENTS):
+            return _broken_text(base)
+        blurred = self._blurred_sql(base)
+        return _blurred_text(base) if blurred and self.session.execute(blurred)[0][0] else None
 
     def uninstall(self, base: Base) -> None:
         self._drop_triggers(base)
@@ -76,11 +80,21 @@ class TriggerCapture(Capture):
 
     def pending_sql(self, base: Base) -> str | None:
         """One row (key, what broke it or NULL, changes not yet numbered). DuckDB refuses it if the log is gone."""
+        blurred = self._blurred_sql(base)
+        when_blurred = f" WHEN ({blurred}) THEN {literal(_blurred_text(base))}" if blurred else ""
+        when_gone = f" WHEN {_count_triggers(base)} <> {len(EVENTS)} THEN {literal(_broken_text(base))}"
         return (
-            f"SELECT {literal(base.key)} AS source_key,"
-            f" CASE WHEN {_count_triggers(base)} <> {len(EVENTS)} THEN {literal(_broken_text(base))} END AS broken,"
+            f"SELECT {literal(base.key)} AS source_key, CASE{when_gone}{when_blurred} END AS broken,"
             f" (SELECT count(*) FROM {base.objects['delta'].sql} WHERE openivm_batch IS NULL) AS pending"
         )
+
+    def _blurred_sql(self, base: Base) -> str | None:
+        """One row: can the pending rows differ from what the table holds? None where no column lends itself to that."""
+        conditions, groups = blurred_conditions(base.columns), blurred_groups(base.columns)
+        if not conditions and not groups:
+            return None
+        arguments = {"log": base.objects["delta"].sql, "conditions": conditions, "groups": groups}
+        return self.render("ivm_capture_blurred", arguments)
 
     def _create_triggers(self, base: Base) -> None:
         self._drop_triggers(base)
@@ -138,6 +152,13 @@ def _count_triggers(base: Base) -> str:
 
 def _broken_text(base: Base) -> str:
     return f"a trigger of the capture of {base.key} is gone: the table was replaced, or the trigger dropped"
+
+
+def _blurred_text(base: Base) -> str:
+    return (
+        f"an UPDATE of {base.key} replaced a value by one that DuckDB calls equal (0.0 and -0.0, 30 days and 1 month),"
+        " and whether it was stored cannot be told"
+    )
 
 
 def _major(version: str) -> int:
