@@ -17,7 +17,8 @@ from dbt_openivm.engine.types import RefreshResult, ViewSpec
 from dbt_openivm.names import RelationName
 
 if TYPE_CHECKING:
-    from dbt_openivm.engine.maintain import Maintainer, Prepared
+    from dbt_openivm.engine.maintain import Maintainer
+    from dbt_openivm.engine.prepare import Prepared
 
 Context = Mapping[str, Any]
 

@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dbt_openivm.engine.coordinate import coordinator
 from dbt_openivm.engine.report import Reader
 from dbt_openivm.engine.session import Session
 from dbt_openivm.names import CATALOG_SCHEMA, PREFIX, RelationName, literal, quote, visible_view
@@ -78,20 +77,21 @@ def collect(session: Session, database: str, scope: Scope, maintainer: Maintaine
     """
     reader = Reader(session, database)
     gone, foreign = _gone(reader, scope)
-    lines = [f"view {view} has no model" for view in gone]
-    if not dry_run:
-        for view in gone:
-            maintainer.drop(view)
-    unused = _unused_sources(reader, {view.key for view in gone} if dry_run else set())
-    lines += [f"source {key} has no consumer" for key in unused]
-    if not dry_run:
-        _drop_sources(session, reader, unused)
+    gone, kept = _in_order(reader, gone)
+    unused = _unused_sources(reader, {view.key for view in gone})
     strays = _strays(reader)
+    lines = [f"view {view} has no model" for view in gone]
+    lines += [f"source {key} has no consumer" for key in unused]
     lines += [f"{stray} belongs to nothing" for stray in strays]
-    if not dry_run:
-        _drop_all(session, strays)
-        _drop_all(session, _empty_schemas(session, database))
-    return _text(lines, foreign, dry_run, "dropped")
+    if not dry_run and lines:
+        with maintainer.coordinator.locked(), _transaction(session):
+            for view in gone:
+                maintainer.drop(view)
+            maintainer.drop_unread_sources()
+            _drop_all(session, strays)
+            _drop_all(session, _empty_schemas(session, database))
+    notes = [f"kept: view {view} has no model, but is read by {', '.join(readers)}" for view, readers in kept.items()]
+    return "\n".join([_text(lines, foreign, dry_run, "dropped"), *notes])
 
 
 def remove(session: Session, database: str, dry_run: bool) -> str:
@@ -101,7 +101,8 @@ def remove(session: Session, database: str, dry_run: bool) -> str:
     """
     objects = [*_published(session, database), *_objects(session, database, with_catalog=True)]
     if not dry_run:
-        _drop_all(session, objects)
+        with _transaction(session):
+            _drop_all(session, objects)
     return _text([str(stray) for stray in objects], [], dry_run, "removed")
 
 
@@ -140,6 +141,32 @@ def _gone(reader: Reader, scope: Scope) -> tuple[list[RelationName], list[Relati
     return gone, foreign
 
 
+def _in_order(reader: Reader, gone: list[RelationName]) -> tuple[list[RelationName], dict[RelationName, list[str]]]:
+    """Views to drop, readers before what they read; and those that stay, because a live view reads them."""
+    readers = _readers(reader) if gone else {}
+    ordered: list[RelationName] = []
+    waiting = list(gone)
+    while waiting:
+        dropped = {view.key for view in ordered}
+        free = [view for view in waiting if readers.get(view.key, set()) <= dropped]
+        if not free:
+            break
+        ordered += free
+        waiting = [view for view in waiting if view not in free]
+    return ordered, {view: sorted(readers[view.key]) for view in waiting}
+
+
+def _readers(reader: Reader) -> dict[str, set[str]]:
+    """The views that read each view."""
+    owners = reader.owners()
+    readers: dict[str, set[str]] = {}
+    for cursor in reader.cursors("true"):
+        view = owners.get(cursor.view_key, cursor.view_key)
+        if view != owners.get(cursor.source_key):
+            readers.setdefault(cursor.source_key, set()).add(view)
+    return readers
+
+
 def _exists(session: Session, name: RelationName) -> bool:
     where = f"lower(database_name || '.' || schema_name) = lower({literal(name.database + '.' + name.schema)})"
     return bool(
@@ -157,21 +184,6 @@ def _unused_sources(reader: Reader, without_views: set[str]) -> list[str]:
     owners = reader.owners()
     read = {c.source_key for c in reader.cursors("true") if owners.get(c.view_key, c.view_key) not in without_views}
     return sorted(key for key in reader.sources() if key not in read)
-
-
-def _drop_sources(session: Session, reader: Reader, keys: list[str]) -> None:
-    """Drop captures, each in a transaction of its own, while nobody else captures."""
-    if not keys:
-        return
-    with coordinator(reader.identity()).locked():
-        for source in reader.sources_of(keys).values():
-            with _transaction(session):
-                objects = set(source.objects.values())
-                for trigger in _triggers(session, objects):
-                    session.execute(trigger.drop_sql)
-                for name in objects:
-                    session.execute(f"DROP TABLE IF EXISTS {name.sql}")
-                reader.delete_source(source.key)
 
 
 @contextmanager
@@ -255,16 +267,6 @@ def _all_triggers(session: Session, database: str) -> list[Stray]:
     return [Stray("TRIGGER", RelationName(*row[:3]), row[3]) for row in rows]
 
 
-def _triggers(session: Session, logs: set[RelationName]) -> list[Stray]:
-    """The triggers that write to one of `logs`."""
-    databases = {log.database for log in logs}
-    triggers = [stray for database in sorted(databases) for stray in _all_triggers(session, database)]
-    names = {log.name.lower() for log in logs}
-    return [t for t in triggers if any(name in _trigger_sql(session, t).lower() for name in names)]
-
-
 def _drop_all(session: Session, strays: list[Stray]) -> None:
-    if strays:
-        with _transaction(session):
-            for stray in strays:
-                session.execute(stray.drop_sql)
+    for stray in strays:
+        session.execute(stray.drop_sql)
