@@ -6,6 +6,7 @@ to its objects: the functions here only propose a name, and the engine appends a
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 PREFIX = "openivm_"
@@ -63,6 +64,17 @@ class RelationName:
 
     def __str__(self) -> str:
         return f"{self.database}.{self.schema}.{self.name}"
+
+
+def split_name(text: str) -> list[str]:
+    """The parts of a dotted name; a part in double quotes may hold dots.
+
+    Example:
+        >>> split_name('main."my.view"')
+        ['main', 'my.view']
+    """
+    parts = re.findall(r'"(?:[^"]|"")*"|[^.]+', text)
+    return [part[1:-1].replace('""', '"') if part.startswith('"') else part for part in parts]
 
 
 def internal_schema(schema: str) -> str:

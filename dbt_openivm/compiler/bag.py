@@ -61,10 +61,10 @@ class BagProgram(NodeProgram):
         shared = {"delta": DELTA, "columns": columns, "weight": f'"{MULTIPLICITY}"'}
         steps = [
             Step("ivm_consolidate", {**shared, "query": query}, "consolidate the delta"),
-            Step("ivm_delete_copies", {**shared, "target": target.data}, "delete vanished rows", after="consolidate the delta",
+            Step("ivm_count_copies", shared, "count the changes", returns=("deletions", "insertions")),
+            Step("ivm_delete_copies", {**shared, "target": target.data}, "delete vanished rows", after="deletions",
                  counts=True, expect="deletions"),
-            Step("ivm_insert_copies", {**shared, "target": target.data}, "insert new rows", after="consolidate the delta",
-                 counts=True),
+            Step("ivm_insert_copies", {**shared, "target": target.data}, "insert new rows", after="insertions", counts=True),
         ]
         if target.publish:
             steps.append(Step("ivm_publish_delta", {**shared, "log": target.log, "version": target.version},

@@ -137,10 +137,19 @@ def used_columns(operator: Operator) -> dict[str, tuple[Column, ...]]:
 
 
 def fingerprint(analysis: Analysis, sources: Mapping[str, tuple[Column, ...]], output: tuple[Column, ...]) -> str:
-    parts = [version, normalised(analysis.sql), *analysis.closure.texts]
-    parts += [f"{key}({', '.join(f'{c.name} {c.type}' for c in columns)})" for key, columns in sorted(sources.items())]
-    parts += [f"{column.name} {column.type}" for column in output]
-    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+    """``compiler version:hash of the query:hash of the columns it reads and returns``; see `difference`."""
+    query = [normalised(analysis.sql), *analysis.closure.texts]
+    columns = [f"{key}({', '.join(f'{c.name} {c.type}' for c in used)})" for key, used in sorted(sources.items())]
+    columns += [f"{column.name} {column.type}" for column in output]
+    return ":".join([version, *(hashlib.sha256("\n".join(part).encode()).hexdigest() for part in (query, columns))])
+
+
+def difference(old: str, new: str) -> str | None:
+    """Why a view with the fingerprint `old` must be rebuilt for a plan with `new`; None if it need not."""
+    reasons = ("dbt-openivm was upgraded", "the query changed", "a column that it reads changed")
+    pairs = zip(old.split(":"), new.split(":"), reasons, strict=True)
+    changed = [reason for before, after, reason in pairs if before != after]
+    return changed[0] if changed else None
 
 
 def normalised(query: str) -> str:

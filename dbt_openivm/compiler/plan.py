@@ -26,10 +26,11 @@ class Step:
         macro: the macro that writes the statement.
         arguments: what the macro reads.
         label: what the statement does, for people and for `after`.
-        after: label of an earlier step; this one is skipped if that one touched no row.
+        after: name of an earlier count (the label of a step, or one of its `returns`); this step is skipped if it is zero.
         counts: whether the rows it touches are the view's changed rows.
-        expect: number of rows it must touch, as SQL-free data: an int, or the label of a step whose row count it must equal;
-            anything else means that the state was changed from outside. None where any number is right.
+        expect: how many rows it must touch, as a number or the name of an earlier count; anything else means that the state
+            was changed from outside. None where any number is right.
+        returns: names of the counts in the one row that the statement returns; empty for a statement that changes rows.
     """
 
     macro: str
@@ -38,6 +39,7 @@ class Step:
     after: str | None = None
     counts: bool = False
     expect: int | str | None = None
+    returns: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -96,7 +96,8 @@ def volatile_construct(node: exp.Expression, facts: CompileFacts) -> str | None:
         if isinstance(node, kind):
             return f"{name}{place(node)} cannot be maintained, since its value changes without a change of data"
     name = function_name(node)
-    if name and name in facts.volatile_functions:
+    ages = name == "age" and len(list(node.iter_expressions())) == 1  # age(x) is counted from today
+    if ages or (name and name in facts.volatile_functions):
         return f"{name}(){place(node)} cannot be maintained, since its value changes without a change of data"
     if isinstance(node, exp.TableSample) and not node.args.get("seed"):
         return f"a sample without a fixed seed{place(node)} cannot be maintained, since it differs every time"

@@ -11,7 +11,10 @@ from __future__ import annotations
 CATALOG_VERSION = 1
 
 TABLES: dict[str, str] = {
-    "openivm_catalog": "version INTEGER",
+    "openivm_catalog": """
+        version INTEGER,
+        identity VARCHAR         -- of this database, whatever path it is opened by: names its process-wide lock
+    """,
     "openivm_views": """
         view_key VARCHAR,        -- database.schema.name in lower case
         view_database VARCHAR, view_schema VARCHAR, view_name VARCHAR,
@@ -21,8 +24,10 @@ TABLES: dict[str, str] = {
         refresh_type VARCHAR, reason VARCHAR,
         internal_schema VARCHAR, data_table VARCHAR, visible_view VARCHAR, delta_table VARCHAR,
         columns VARCHAR,         -- JSON: [[name, type], ...] of the visible rows
-        version BIGINT,          -- batch number of the last published boundary delta
+        version BIGINT,          -- raised by every refresh that changed the view; the batch number of its published delta
+        log_start BIGINT,        -- the change log is complete for batches after this one
         generation BIGINT,       -- raised when consumers cannot follow by delta (other columns)
+        row_count BIGINT,        -- rows of the state after the last refresh; another number means it was edited by hand
         created_at TIMESTAMP, refreshed_at TIMESTAMP
     """,
     "openivm_sources": """
@@ -32,6 +37,7 @@ TABLES: dict[str, str] = {
         objects VARCHAR,         -- JSON: role -> [database, schema, name]
         columns VARCHAR,         -- JSON: [[name, type], ...] of the captured columns
         version BIGINT,          -- last captured batch
+        log_start BIGINT,        -- the change log is complete for batches after this one
         generation BIGINT        -- raised when changes may have been missed: consumers rebuild
     """,
     "openivm_delta_tables": """

@@ -212,8 +212,6 @@ class SelectList:
 
 def distinct(operator: Operator) -> Operator:
     """SELECT DISTINCT is a grouping by all columns."""
-    keys = tuple((name, column(name)) for name in operator.columns)
-    return Aggregate(operator, keys, (), scalar=False, distinct=True)
-
-
-
+    keys = tuple((f"openivm_key_{index}", column(name)) for index, name in enumerate(operator.columns))
+    grouped = Aggregate(operator, keys, (), scalar=False, distinct=True)
+    return Project(grouped, tuple((name, column(key)) for name, (key, _) in zip(operator.columns, keys, strict=True)))

@@ -6,17 +6,10 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
+from dbt_openivm.compiler.facts import Column
 from dbt_openivm.engine.render import Renderer
 from dbt_openivm.engine.session import Session
 from dbt_openivm.names import RelationName
-
-
-@dataclass(frozen=True)
-class Column:
-    """A column: its name as the base spells it, its type as DuckDB's DESCRIBE spells it."""
-
-    name: str
-    type: str
 
 
 @dataclass(frozen=True)

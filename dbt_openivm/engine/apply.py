@@ -1,0 +1,284 @@
+"""A refresh inside one transaction: shapes of the deltas, program, publishing, cursors, history."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from dbt_openivm.compiler import publish
+from dbt_openivm.compiler.facts import VISIBLE, Column
+from dbt_openivm.compiler.plan import FULL_REFRESH, PlanNode, RefreshPlan, Step, Target
+from dbt_openivm.compiler.rules import SourceState
+from dbt_openivm.compiler.split import NODE, node_key
+from dbt_openivm.engine import cost
+from dbt_openivm.engine.catalog import Catalog, Cursor, ViewRow
+from dbt_openivm.engine.prepare import BUILD, REFRESH, Prepared
+from dbt_openivm.engine.render import Renderer
+from dbt_openivm.engine.runner import Runner, StateChangedError
+from dbt_openivm.engine.session import Session
+from dbt_openivm.engine.types import RefreshResult
+from dbt_openivm.names import RelationName, data_table, delta_table, internal_schema, literal, node_view, quote, visible_view
+
+Sources = dict[str, SourceState]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a refresh did to the view, before it is told as a `RefreshResult`."""
+
+    strategy: str
+    reason: str | None
+    delta_rows: int = 0
+    changed_rows: int | None = None
+
+
+class Application:
+    """One refresh of one view, inside the caller's open transaction."""
+
+    def __init__(self, session: Session, catalog: Catalog, render: Renderer, prepared: Prepared) -> None:
+        self.session = session
+        self.catalog = catalog
+        self.prepared = prepared
+        self.plan: RefreshPlan = prepared.plan
+        self.runner = Runner(session, render)
+        self.parents = self.read_parents()
+
+    def run(self) -> RefreshResult:
+        outcome = self.refresh() if self.prepared.action == REFRESH else self.build(self.prepared.reason)
+        if not self.prepared.user_view_ours:
+            self.create_user_view()
+        return self.tell(outcome)
+
+    # --- reading -----------------------------------------------------------------------------------------------------
+
+    def read_parents(self) -> dict[str, ViewRow]:
+        """The ivm_views that this one reads, as this transaction sees them."""
+        keys = [key for key in self.plan.sources if self.prepared.facts.relations[key].kind == VISIBLE]
+        if not keys:
+            return {}
+        return {row.key: row for row in self.catalog.views(f"view_key IN ({', '.join(map(literal, keys))})")}
+
+    def versions(self) -> dict[str, int]:
+        return {**self.prepared.versions, **{key: row.version for key, row in self.parents.items()}}
+
+    def states(self, cursors: Mapping[str, int]) -> Sources:
+        """Each source with the shape of its delta, in one statement."""
+        versions, logs = self.versions(), self.logs()
+        if not versions:
+            return {}
+        queries = [shape_query(key, logs[key][1], cursors[key], version) for key, version in versions.items()]
+        states: Sources = {}
+        for key, inserts, deletes, unit, later in self.session.execute("\nUNION ALL\n".join(queries)):
+            current, log = logs[key]
+            states[key] = SourceState(
+                current, log, cursors[key], versions[key], int(inserts), int(deletes), bool(later), bool(unit)
+            )
+        return states
+
+    def logs(self) -> dict[str, tuple[str, str]]:
+        """(current relation, change log) of each source, as SQL."""
+        bases = {
+            key: (self.prepared.currents[key], row.objects["delta"].sql) for key, row in self.prepared.sources.items()
+        }
+        return {**bases, **{key: (row.visible.sql, row.log.sql) for key, row in self.parents.items()}}
+
+    # --- refresh -----------------------------------------------------------------------------------------------------
+
+    def refresh(self) -> Outcome:
+        states = self.states({key: cursor.cursor for key, cursor in self.prepared.cursors.items()})
+        rows = sum(state.inserts + state.deletes for state in states.values())
+        if not rows and not self.plan.volatile:
+            return Outcome("none", None)
+        strategy, reason = cost.choose(self.session, self.plan, self.prepared.spec.refresh_mode, states)
+        try:
+            changed = self.maintain(states, full=strategy == "full")
+        except StateChangedError:
+            return self.build("its state was changed from outside", lost=True)
+        self.catalog.move_cursors(self.prepared.key, self.versions())
+        return Outcome(strategy, reason, rows, changed)
+
+    def maintain(self, states: Sources, full: bool) -> int | None:
+        """Refresh every node in order; returns how many rows of the view itself changed, None if that is not known."""
+        for node in self.plan.nodes:
+            row = self.row_of(node)
+            target = self.target(node, row)
+            self.runner.changed = 0
+            self.clean_log(row, target)
+            steps = publish.full(node.program, states, target) if full else node.program.incremental(states, target)
+            self.runner.run(steps)
+            if steps:
+                self.catalog.touch_view(row, target.version, row.log_start if target.publish else target.version)
+            if node.number is not None:
+                states[node_key(node.number)] = self.node_state(row, target if steps else replace(target, version=row.version))
+        return None if full and not target.publish else self.runner.changed
+
+    def target(self, node: PlanNode, row: ViewRow) -> Target:
+        consumed = node.number is not None or self.has_consumers(row.key)
+        return Target(row.data.sql, row.visible.sql, row.log.sql, row.version + 1, consumed)
+
+    def has_consumers(self, key: str) -> bool:
+        table = self.catalog.table("openivm_delta_tables")
+        [(found,)] = self.session.execute(f"SELECT count(*) FROM {table} WHERE source_key = {literal(key)}")
+        return bool(found)
+
+    def clean_log(self, row: ViewRow, target: Target) -> None:
+        """Remove what every consumer has passed; only this view's own refresh ever deletes from its log."""
+        if not target.publish:
+            return
+        passed = str(row.version)
+        if row.owner is None:
+            table = self.catalog.table("openivm_delta_tables")
+            passed = f"(SELECT min(cursor) FROM {table} WHERE source_key = {literal(row.key)})"
+        self.session.execute(f"DELETE FROM {row.log.sql} WHERE openivm_batch <= {passed}")
+
+    def node_state(self, row: ViewRow, target: Target) -> SourceState:
+        """An internal node as its reader sees it: its published delta is the batch just written."""
+        [(_, inserts, deletes, unit, _later)] = self.session.execute(
+            shape_query("", row.log.sql, row.version, target.version)
+        )
+        return SourceState(
+            row.visible.sql, row.log.sql, row.version, target.version, int(inserts), int(deletes), False, bool(unit)
+        )
+
+    # --- build -------------------------------------------------------------------------------------------------------
+
+    def build(self, reason: str | None, lost: bool = False) -> Outcome:
+        """Build every node from its sources; publish the difference where consumers can follow it.
+
+        Args:
+            lost: whether the old rows are not what consumers have seen, so that they must rebuild too.
+        """
+        states = self.states(self.versions())
+        for node in self.plan.nodes:
+            row = self.build_node(node, states, lost)
+            if node.number is not None:
+                states[node_key(node.number)] = SourceState(row.visible.sql, row.log.sql, row.version, row.version)
+        self.drop_leftovers()
+        self.catalog.put_cursors(self.prepared.key, self.new_cursors())
+        self.create_user_view()
+        strategy = "build" if self.prepared.action == BUILD else "rebuild"
+        if strategy == "build" and self.plan.refresh_type == FULL_REFRESH:
+            reason = self.plan.reason
+        return Outcome(strategy, reason)
+
+    def build_node(self, node: PlanNode, states: Sources, lost: bool) -> ViewRow:
+        old = self.prepared.family.get(self.row_key(node))
+        follows = old is not None and not lost and self.can_follow(old, node) and self.intact(old)
+        row = self.new_row(node, old, keep_generation=follows)
+        publishes = follows and node.number is None and self.has_consumers(row.key)
+        target = Target(row.data.sql, row.visible.sql, row.log.sql, row.version, publishes)
+        if publishes:
+            self.runner.run(publish.full(node.program, states, target))
+            self.runner.run([publish.boundary(node.program, target)])
+        else:
+            self.runner.run(publish.build(node.program, states, target))
+            self.runner.run([Step("ivm_create_log", {"log": row.log.sql, "source": row.visible.sql}, "create the log")])
+            row = replace(row, log_start=row.version)
+        [(count,)] = self.session.execute(f"SELECT count(*) FROM {row.data.sql}")
+        row = replace(row, columns=self.columns_of(node, row), row_count=int(count))
+        self.catalog.put_view(row)
+        return row
+
+    def can_follow(self, old: ViewRow, node: PlanNode) -> bool:
+        """Whether a consumer can take the difference of old and new rows: same columns."""
+        return node.number is None and old.columns == self.plan.output
+
+    def intact(self, old: ViewRow) -> bool:
+        """Whether the old boundary can still be read."""
+        found = self.session.execute(
+            f"SELECT count(*) FROM duckdb_tables() WHERE database_name = {literal(old.data.database)} AND "
+            f"schema_name = {literal(old.data.schema)} AND table_name IN ({literal(old.data.name)}, {literal(old.log.name)})"
+        )
+        return bool(found[0][0] == 2)
+
+    def new_row(self, node: PlanNode, old: ViewRow | None, keep_generation: bool) -> ViewRow:
+        spec = self.prepared.spec
+        name = spec.name.name if node.number is None else node_view(spec.name.name, node.number)
+        schema = internal_schema(spec.name.schema)
+        proposed = [RelationName(self.catalog.database, schema, text) for text in
+                    (data_table(name), visible_view(name), delta_table(visible_view(name)))]
+        data, visible, log = (old.data, old.visible, old.log) if old else proposed
+        generation = 0 if old is None else old.generation + (0 if keep_generation else 1)
+        return ViewRow(
+            self.row_key(node), RelationName(spec.name.database, spec.name.schema, name),
+            None if node.number is None else self.prepared.key, spec.sql, self.plan.fingerprint,
+            node.program.refresh_type, self.plan.reason, data, visible, log, (), 1 if old is None else old.version + 1,
+            old.log_start if old else 0, generation, 0,
+        )  # fmt: skip
+
+    def columns_of(self, node: PlanNode, row: ViewRow) -> tuple[Column, ...]:
+        if node.number is None and self.plan.output:
+            return self.plan.output
+        return tuple(Column(r[0], r[1]) for r in self.session.execute(f"DESCRIBE {row.visible.sql}"))
+
+    def drop_leftovers(self) -> None:
+        """Nodes that the old plan had and the new one has not."""
+        wanted = {self.row_key(node) for node in self.plan.nodes}
+        gone = [row for key, row in self.prepared.family.items() if key not in wanted]
+        drop_views(self.session, self.catalog, gone)
+
+    def new_cursors(self) -> list[Cursor]:
+        versions = self.versions()
+        result = []
+        for key, columns in self.plan.sources.items():
+            parent = self.parents.get(key)
+            generation = parent.generation if parent else self.prepared.sources[key].generation
+            kind = VISIBLE if parent else "base"
+            result.append(Cursor(self.prepared.key, key, kind, versions[key], generation, columns))
+        return result
+
+    def create_user_view(self) -> None:
+        row = self.new_row(self.plan.nodes[-1], self.prepared.root, keep_generation=True)
+        columns = [quote(column.name) for column in self.plan.output]
+        arguments = {"view": self.prepared.spec.name.sql, "source": row.visible.sql, "columns": columns}
+        self.runner.run([Step("ivm_create_view", arguments, "create the view")])
+
+    # --- telling -----------------------------------------------------------------------------------------------------
+
+    def row_key(self, node: PlanNode) -> str:
+        name = self.prepared.spec.name
+        return name.key if node.number is None else replace(name, name=node_view(name.name, node.number)).key
+
+    def row_of(self, node: PlanNode) -> ViewRow:
+        return self.prepared.family[self.row_key(node)]
+
+    def tell(self, outcome: Outcome) -> RefreshResult:
+        spec = self.prepared.spec
+        rows = None
+        if outcome.strategy in ("build", "rebuild", "full"):
+            [(rows,)] = self.session.execute(f"SELECT count(*) FROM {self.visible_sql()}")
+        result = RefreshResult(
+            str(spec.name), self.plan.refresh_type, outcome.strategy, outcome.reason, outcome.delta_rows,
+            outcome.changed_rows, rows, (time.perf_counter() - self.prepared.started) * 1000,
+        )  # fmt: skip
+        if outcome.strategy != "none":
+            self.catalog.record(self.prepared.key, result, spec.invocation, self.runner.timings)
+        return result
+
+    def visible_sql(self) -> str:
+        return self.new_row(self.plan.nodes[-1], self.prepared.root, keep_generation=True).visible.sql
+
+
+def shape_query(key: str, log: str, cursor: int, version: int) -> str:
+    """One row (key, rows inserted, rows deleted, all weights are one, rows after the version)."""
+    inside = f"openivm_batch > {cursor} AND openivm_batch <= {version}"
+    return (
+        f"SELECT {literal(key)}, count(*) FILTER (WHERE {inside} AND openivm_multiplicity > 0), "
+        f"count(*) FILTER (WHERE {inside} AND openivm_multiplicity < 0), "
+        f"coalesce(bool_and(abs(openivm_multiplicity) = 1) FILTER (WHERE {inside}), true), "
+        f"count(*) FILTER (WHERE openivm_batch IS NULL OR openivm_batch > {version}) FROM {log}"
+    )
+
+
+def drop_views(session: Session, catalog: Catalog, rows: Sequence[ViewRow]) -> None:
+    """Drop the internal objects of views and forget them."""
+    for row in rows:
+        session.execute(f"DROP VIEW IF EXISTS {row.visible.sql}")
+        session.execute(f"DROP TABLE IF EXISTS {row.data.sql}")
+        session.execute(f"DROP TABLE IF EXISTS {row.log.sql}")
+    if rows:
+        catalog.delete_views([row.key for row in rows])
+
+
+__all__ = ["NODE", "Application", "drop_views"]

@@ -1,0 +1,215 @@
+"""Keep the captures of bases in step with what views need: install, widen, collect, clean, replace what broke."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from dbt_openivm.compiler.facts import Column
+from dbt_openivm.engine.capture.registry import KINDS
+from dbt_openivm.engine.capture.base import Base, Capture
+from dbt_openivm.engine.catalog import Catalog, SourceRow, create_schema
+from dbt_openivm.engine.coordinate import Coordinator
+from dbt_openivm.engine.render import Renderer
+from dbt_openivm.engine.session import Session
+from dbt_openivm.errors import ConfigError
+from dbt_openivm.names import RelationName, buckets_table, copy_table, delta_table, internal_schema, literal
+
+PROPOSALS = {"delta": delta_table, "copy": copy_table, "buckets": buckets_table}
+
+
+class Bases:
+    """The captured bases of one database. Every method needs the coordinator's lock and an open transaction."""
+
+    def __init__(self, session: Session, catalog: Catalog, render: Renderer, coordinator: Coordinator) -> None:
+        self.session = session
+        self.catalog = catalog
+        self.render = render
+        self.coordinator = coordinator
+
+    def capture(self, kind: str) -> Capture:
+        return KINDS[kind](self.session, self.render)
+
+    def ready(
+        self,
+        key: str,
+        from_sql: str,
+        relation: RelationName | None,
+        columns: Sequence[Column],
+        wanted: str | None,
+        default: str,
+        invocation: str | None,
+    ) -> SourceRow:
+        """The source, captured up to now, with at least these columns.
+
+        Args:
+            wanted: the capture configured for this very base, None if none is.
+            default: the capture for a base that has none yet.
+            invocation: what was captured in it is not captured again.
+
+        Raises:
+            ConfigError: the wanted capture cannot serve the base.
+        """
+        row = self.catalog.sources(f"source_key = {literal(key)}").get(key)
+        if row is None:
+            return self.install(key, from_sql, relation, columns, wanted, default, generation=0)
+        base = base_of(row, relation)
+        broken = self.capture(row.capture).broken(base)
+        retyped = any(c.name == known.name and c.type != known.type for c in columns for known in row.columns)
+        if broken or retyped or (wanted is not None and wanted != row.capture):
+            return self.reinstall(row, from_sql, relation, columns, wanted or row.capture, default)
+        missing = [column for column in columns if column not in row.columns]
+        if missing or invocation is None or key not in self.coordinator.captured[invocation]:
+            row = self.collect(row, base)
+        if missing:
+            row = self.widen(row, base, missing)
+        return row
+
+    def install(
+        self,
+        key: str,
+        from_sql: str,
+        relation: RelationName | None,
+        columns: Sequence[Column],
+        wanted: str | None,
+        default: str,
+        generation: int,
+    ) -> SourceRow:
+        kind, base = self.choose(key, from_sql, relation, columns, wanted, default)
+        create_schema(self.session, base.schema.database, base.schema.schema)
+        self.capture(kind).install(base)
+        row = SourceRow(key, from_sql, kind, base.objects, tuple(columns), 0, 0, generation)
+        self.catalog.put_source(row)
+        return row
+
+    def choose(
+        self,
+        key: str,
+        from_sql: str,
+        relation: RelationName | None,
+        columns: Sequence[Column],
+        wanted: str | None,
+        default: str,
+    ) -> tuple[str, Base]:
+        """The capture to use, and the base with names for its objects."""
+        kind = wanted or default
+        base = self.named(key, from_sql, relation, columns, kind)
+        refusal = self.capture(kind).refusal(base)
+        if refusal is None:
+            return kind, base
+        if wanted is not None:
+            raise ConfigError(refusal)
+        return "diff", self.named(key, from_sql, relation, columns, "diff")
+
+    def named(
+        self, key: str, from_sql: str, relation: RelationName | None, columns: Sequence[Column], kind: str
+    ) -> Base:
+        schema = internal_schema(relation.schema if relation else "main")
+        name = relation.name if relation else slug(key)
+        taken = self.taken(schema)
+        objects = {
+            role: RelationName(self.catalog.database, schema, free_name(PROPOSALS[role](name), taken))
+            for role in ("delta", *KINDS[kind].roles)
+        }
+        return Base(
+            key, from_sql, tuple(columns), RelationName(self.catalog.database, schema, ""), objects, 0, relation
+        )
+
+    def taken(self, schema: str) -> set[str]:
+        rows = self.session.execute(
+            f"SELECT lower(table_name) FROM duckdb_tables() WHERE lower(schema_name) = {literal(schema.lower())} "
+            f"AND database_name = {literal(self.catalog.database)}"
+        )
+        return {row[0] for row in rows}
+
+    def reinstall(
+        self,
+        row: SourceRow,
+        from_sql: str,
+        relation: RelationName | None,
+        columns: Sequence[Column],
+        wanted: str,
+        default: str,
+    ) -> SourceRow:
+        """Start a capture anew: consumers cannot follow by delta, which the generation tells them."""
+        kept = {column.name: column for column in row.columns} | {column.name: column for column in columns}
+        self.remove(row, relation)
+        current = [kept[name] for name in kept if name in {c.name for c in columns} or self.has(from_sql, name)]
+        return self.install(row.key, from_sql, relation, current, wanted, default, row.generation + 1)
+
+    def has(self, from_sql: str, name: str) -> bool:
+        return any(row[0] == name for row in self.session.execute(f"DESCRIBE SELECT * FROM {from_sql}"))
+
+    def collect(self, row: SourceRow, base: Base) -> SourceRow:
+        self.clean(row)
+        version = row.version + 1
+        if not self.capture(row.capture).collect(base, version):
+            return row
+        self.catalog.advance_source(row.key, version)
+        return replace(row, version=version)
+
+    def widen(self, row: SourceRow, base: Base, missing: Sequence[Column]) -> SourceRow:
+        wider = replace(base, columns=(*base.columns, *missing))
+        self.capture(row.capture).widen(base, wider)
+        row = replace(row, columns=wider.columns)
+        self.catalog.put_source(row)
+        return row
+
+    def clean(self, row: SourceRow) -> None:
+        """Remove log rows that every consumer and every refresh under way has passed."""
+        passed = self.passed(row.key)
+        if passed is None or passed <= row.log_start:
+            return
+        self.session.execute(f"DELETE FROM {row.objects['delta'].sql} WHERE openivm_batch <= {passed}")
+        self.catalog.start_log(row.key, passed)
+
+    def passed(self, key: str) -> int | None:
+        """The batch up to which nobody needs the log; None if nothing can be said."""
+        [(lowest,)] = self.session.execute(
+            f"SELECT min(cursor) FROM {self.catalog.table('openivm_delta_tables')} WHERE source_key = {literal(key)}"
+        )
+        pinned = self.coordinator.lowest_pin(key)
+        known = [value for value in (lowest, pinned) if value is not None]
+        return min(known) if known else None
+
+    def remove(self, row: SourceRow, relation: RelationName | None) -> None:
+        self.capture(row.capture).uninstall(base_of(row, relation))
+        self.catalog.delete_source(row.key)
+
+    def current(self, row: SourceRow, relation: RelationName | None) -> str:
+        return self.capture(row.capture).current(base_of(row, relation))
+
+
+def base_of(row: SourceRow, relation: RelationName | None) -> Base:
+    schema = row.objects["delta"]
+    return Base(
+        row.key,
+        row.from_sql,
+        row.columns,
+        RelationName(schema.database, schema.schema, ""),
+        dict(row.objects),
+        row.version,
+        relation,
+    )
+
+
+def slug(text: str) -> str:
+    """A name for a base that has none, such as a file reader.
+
+    Example:
+        >>> slug("READ_PARQUET('data/x-*.parquet')")
+        'read_parquet_data_x_parquet'
+    """
+    words = "".join(char.lower() if char.isalnum() else " " for char in text).split()
+    return "_".join(words)[:60] or "source"
+
+
+def free_name(name: str, taken: set[str]) -> str:
+    """`name`, with a number if an object of that name exists."""
+    candidate, number = name, 1
+    while candidate.lower() in taken:
+        number += 1
+        candidate = f"{name}_{number}"
+    return candidate
+
+

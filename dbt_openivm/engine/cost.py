@@ -1,0 +1,31 @@
+"""Incremental or full: a simple choice from the sizes of deltas and sources, in words that a user can check."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from dbt_openivm.compiler.plan import FULL_REFRESH, RefreshPlan
+from dbt_openivm.compiler.rules import SourceState
+from dbt_openivm.engine.session import Session
+
+SMALL = 10_000
+"""A delta of fewer rows is always applied: reading sizes would cost more than it could save."""
+
+SHARE = 0.3
+"""From this share of the sources' rows on, a recompute is cheaper than applying the delta."""
+
+
+def choose(session: Session, plan: RefreshPlan, mode: str, states: Mapping[str, SourceState]) -> tuple[str, str | None]:
+    """("incremental" or "full", why it is full)."""
+    if plan.refresh_type == FULL_REFRESH:
+        return "full", plan.reason
+    if mode == "full":
+        return "full", "refresh_mode is 'full'"
+    changes = sum(state.inserts + state.deletes for state in states.values())
+    if mode in ("incremental", "strict") or changes < SMALL:
+        return "incremental", None
+    counts = " + ".join(f"(SELECT count(*) FROM {state.current})" for state in states.values())
+    [(rows,)] = session.execute(f"SELECT {counts}")
+    if changes < SHARE * rows:
+        return "incremental", None
+    return "full", f"{changes:,} changes to {rows:,} source rows: recomputing is cheaper than applying them"

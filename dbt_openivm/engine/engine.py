@@ -1,0 +1,129 @@
+"""IvmEngine: incremental views on a DuckDB connection, without dbt."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dbt_openivm.engine.maintain import Maintainer
+from dbt_openivm.engine.render import render
+from dbt_openivm.engine.session import DuckDBSession
+from dbt_openivm.engine.types import CAPTURES, REFRESH_MODES, RefreshResult, ViewInfo, ViewSpec
+from dbt_openivm.errors import ConfigError, QueryError
+from dbt_openivm.names import RelationName, literal, split_name
+
+
+class IvmEngine:
+    """Keeps views of a DuckDB connection equal to their queries.
+
+    Args:
+        connection: a `duckdb.DuckDBPyConnection`. Each method runs in a transaction of its own, so none may be open.
+        capture: how changes of sources are found by default: "diff" works for every relation, "trigger" (DuckDB 2.0, tables of
+            the same database) costs only what changed.
+        captures: capture per source, by its name as ``schema.name`` or ``database.schema.name``.
+        refresh_mode: "auto", "incremental", "strict" or "full".
+
+    Example:
+        >>> import duckdb
+        >>> con = duckdb.connect()
+        >>> _ = con.execute("CREATE TABLE sales (region VARCHAR, amount INTEGER)")
+        >>> ivm = IvmEngine(con)
+        >>> ivm.create_view("totals", "SELECT region, sum(amount) AS total FROM sales GROUP BY region").refresh_type
+        'AGGREGATE_GROUP'
+        >>> _ = con.execute("INSERT INTO sales VALUES ('US', 50)")
+        >>> ivm.refresh("totals").strategy
+        'incremental'
+        >>> con.execute("SELECT * FROM totals").fetchall()
+        [('US', 50)]
+    """
+
+    def __init__(
+        self,
+        connection: Any,
+        capture: str = "diff",
+        captures: Mapping[str, str] | None = None,
+        refresh_mode: str = "auto",
+    ) -> None:
+        check(capture, captures or {}, refresh_mode)
+        self.session = DuckDBSession(connection)
+        [(self.database,)] = self.session.execute("SELECT current_database()")
+        self.capture = capture
+        self.captures = {self.resolve(name).key: kind for name, kind in (captures or {}).items()}
+        self.refresh_mode = refresh_mode
+        self.maintainer = Maintainer(self.session, self.database, render)
+        self.maintainer.setup()
+
+    def create_view(self, name: str, sql: str) -> ViewInfo:
+        """Create an incremental view, or replace it by another query.
+
+        Args:
+            name: ``view`` or ``schema.view``.
+            sql: one SELECT. It may read other incremental views by name.
+
+        Raises:
+            QueryError: the query is not valid.
+        """
+        spec = self.spec(self.resolve(name), sql)
+        return self.maintainer.run(spec)[0].info
+
+    def refresh(self, name: str, full: bool = False) -> RefreshResult:
+        """Bring a view to exactly what its query says now. Parents are refreshed by their own calls.
+
+        Args:
+            full: rebuild it from scratch.
+        """
+        view = self.resolve(name)
+        definition = self._definition(view)
+        return self.maintainer.run(self.spec(view, definition, full))[1]
+
+    def explain(self, sql: str) -> str:
+        """How a query would be maintained: operator tree, hidden columns, and the program's SQL."""
+        name = RelationName(self.database, self._schema(), "view")
+        return self.maintainer.explain(self.spec(name, sql))
+
+    def drop_view(self, name: str) -> None:
+        """Remove a view and everything kept for it."""
+        view = self.resolve(name)
+        self._definition(view)
+        self.maintainer.drop_view(view)
+
+    # -----------------------------------------------------------------------------------------------------------------
+
+    def spec(self, view: RelationName, sql: str, full: bool = False) -> ViewSpec:
+        return ViewSpec(view, sql, self.refresh_mode, full, self.capture, self.captures)
+
+    def resolve(self, name: str) -> RelationName:
+        """A name of one to three dotted parts; parts may be quoted."""
+        parts = split_name(name)
+        database = parts[-3] if len(parts) > 2 else self.database
+        return RelationName(database, parts[-2] if len(parts) > 1 else self._schema(), parts[-1])
+
+    def _schema(self) -> str:
+        [(schema,)] = self.session.execute("SELECT current_schema()")
+        return str(schema)
+
+    def _definition(self, view: RelationName) -> str:
+        table = self.maintainer.catalog.table("openivm_views")
+        found = self.session.execute(
+            f"SELECT definition FROM {table} WHERE view_key = {literal(view.key)} AND owner IS NULL"
+        )
+        if not found:
+            raise QueryError(f"There is no incremental view {view}. Create it with create_view().")
+        return str(found[0][0])
+
+
+def check(capture: str, captures: Mapping[str, str], refresh_mode: str) -> None:
+    """Refuse settings that do not exist, all at once.
+
+    Raises:
+        ConfigError: a capture or refresh mode is unknown.
+    """
+    problems = [
+        f"capture of {name} is {kind!r}, expected one of {', '.join(CAPTURES)}"
+        for name, kind in {"every source": capture, **captures}.items()
+        if kind not in CAPTURES
+    ]
+    if refresh_mode not in REFRESH_MODES:
+        problems.append(f"refresh_mode is {refresh_mode!r}, expected one of {', '.join(REFRESH_MODES)}")
+    if problems:
+        raise ConfigError("; ".join(problems))

@@ -1,0 +1,225 @@
+"""Look up in DuckDB what the compiler wants to know of a query: `gather(..) -> CompileFacts`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+
+import sqlglot
+from sqlglot import exp
+
+from dbt_openivm.compiler.facts import BASE, SQL_VIEW, VISIBLE, Column, CompileFacts, Macro, Relation
+from dbt_openivm.compiler.lower.references import FILE_READERS, References, parse, references
+from dbt_openivm.engine.session import Session
+from dbt_openivm.errors import QueryError
+from dbt_openivm.names import RelationName, literal
+
+IsView = Callable[[RelationName, str], bool]
+"""(name, text of its SQL) -> whether the catalog maintains this view."""
+
+
+@dataclass(frozen=True)
+class Functions:
+    """DuckDB's functions, by what matters to the compiler."""
+
+    internal: frozenset[str]
+    volatile: frozenset[str]
+    aggregates: frozenset[str]
+    macros: dict[str, Macro]
+
+
+_BUILT_IN: dict[str, Functions] = {}
+"""Functions by DuckDB version: listing them takes longer than a small refresh."""
+
+
+def built_in(session: Session) -> Functions:
+    """DuckDB's own functions, listed once a process."""
+    [(version,)] = session.execute("SELECT version()")
+    if version not in _BUILT_IN:
+        _BUILT_IN[version] = list_functions(session, "internal")
+    return _BUILT_IN[version]
+
+
+def list_functions(session: Session, condition: str) -> Functions:
+    rows = session.execute(
+        "SELECT lower(function_name), function_type, stability, parameters, macro_definition, internal "
+        f"FROM duckdb_functions() WHERE {condition}"
+    )
+    macros = {
+        row[0]: Macro(row[0], tuple(row[3]), row[4], row[1] == "table_macro")
+        for row in rows
+        if row[1] in ("macro", "table_macro") and not row[5] and row[4]
+    }
+    return Functions(
+        frozenset(row[0] for row in rows if row[5]),
+        frozenset(row[0] for row in rows if row[2] in ("VOLATILE", "CONSISTENT_WITHIN_QUERY")) - NOT_VOLATILE,
+        frozenset(row[0] for row in rows if row[1] == "aggregate"),
+        macros,
+    )
+
+
+# DuckDB marks date functions as consistent within a query only, because they depend on the time zone. The time zone is part
+# of how a query is run, as for any other model: it does not make a function volatile.
+NOT_VOLATILE = frozenset(
+    "+ - age century date_diff date_part date_sub date_trunc datediff datepart datesub datetrunc day dayname dayofmonth "
+    "dayofweek dayofyear decade era generate_series hour isodow isoyear julian last_day make_timestamptz microsecond "
+    "millennium millisecond minute month monthname quarter range second strftime time_bucket timezone timezone_hour "
+    "timezone_minute week weekday weekofyear year yearweek".split()
+)
+
+
+@dataclass
+class Gatherer:
+    """Collects relations, following plain views."""
+
+    session: Session
+    is_view: IsView
+    search_path: tuple[tuple[str, str], ...]
+    relations: dict[str, Relation] = field(default_factory=dict)
+    functions: set[str] = field(default_factory=set)
+    asked: set[str] = field(default_factory=set)
+    unresolved: set[str] = field(default_factory=set)
+
+    def follow(self, found: References) -> None:
+        """Look up the names, then the names of the views among them."""
+        pending = [found]
+        while pending:
+            current = pending.pop()
+            self.functions |= current.functions
+            names = {parts[-1].lower() for parts in current.tables} - self.asked
+            self.asked |= names
+            pending.extend(references(view) for view in self.look_up(names))
+            self.readers(current.readers)
+
+    def look_up(self, names: Iterable[str]) -> list[exp.Expression]:
+        """Add the relations of these names in any schema; return the queries of plain views."""
+        listed = ", ".join(map(literal, sorted(names)))
+        if not listed:
+            return []
+        views = {
+            RelationName(*row[:3]): row[3]
+            for row in self.session.execute(
+                "SELECT database_name, schema_name, view_name, sql FROM duckdb_views() "
+                f"WHERE lower(view_name) IN ({listed}) AND NOT internal"
+            )
+        }
+        columns: dict[RelationName, list[Column]] = {}
+        for row in self.session.execute(
+            "SELECT database_name, schema_name, table_name, column_name, data_type FROM duckdb_columns() "
+            f"WHERE lower(table_name) IN ({listed}) AND NOT internal ORDER BY table_oid, column_index"
+        ):
+            columns.setdefault(RelationName(*row[:3]), []).append(Column(row[3], row[4]))
+        queries = []
+        for name, cols in columns.items():
+            relation = self.relation(name, tuple(cols), views.get(name))
+            self.relations[name.key] = relation
+            if relation.kind == SQL_VIEW:
+                queries.append(sqlglot.parse_one(relation.definition or "", dialect="duckdb"))
+        return queries
+
+    def relation(self, name: RelationName, columns: tuple[Column, ...], view_sql: str | None) -> Relation:
+        if view_sql is None:
+            return Relation(name.key, name.sql, columns, BASE)
+        if self.is_view(name, view_sql):
+            return Relation(name.key, name.sql, columns, VISIBLE)
+        definition = view_query(view_sql)
+        if definition is None:
+            # a view whose text the compiler cannot read is captured like a table
+            return Relation(name.key, name.sql, columns, BASE)
+        return Relation(name.key, name.sql, columns, SQL_VIEW, definition, (name.database, name.schema))
+
+    def readers(self, texts: Iterable[str]) -> None:
+        """Table functions that read files are bases; their text is their name."""
+        for text in sorted(texts):
+            if text.split("(", 1)[0].strip().lower() in FILE_READERS and text not in self.relations:
+                self.relations[text] = Relation(text, text, describe(self.session, f"SELECT * FROM {text}"), BASE)
+
+
+def view_query(sql: str) -> str | None:
+    """The SELECT of a CREATE VIEW statement, None if it cannot be read."""
+    try:
+        statement = sqlglot.parse_one(sql, dialect="duckdb")
+    except sqlglot.errors.SqlglotError:
+        return None
+    return statement.expression.sql(dialect="duckdb") if isinstance(statement, exp.Create) else None
+
+
+def describe(session: Session, query: str) -> tuple[Column, ...]:
+    return tuple(Column(row[0], row[1]) for row in session.execute(f"DESCRIBE {query}"))
+
+
+def output_columns(session: Session, query: str) -> tuple[Column, ...]:
+    """Names and types of the table that CREATE TABLE AS would make of the query.
+
+    Raises:
+        QueryError: DuckDB refuses the query; its words are in the message.
+    """
+    text = query.strip().rstrip(";")
+    try:
+        columns = describe(session, text)
+    except Exception as error:
+        raise QueryError(f"DuckDB refuses the query of the view: {error}") from error
+    names = [column.name.lower() for column in columns]
+    if len(set(names)) == len(names):
+        return columns
+    # equal names get suffixes in a table; DuckDB says which
+    session.execute(f"CREATE OR REPLACE TEMPORARY TABLE openivm_shape AS SELECT * FROM (\n{text}\n) LIMIT 0")
+    named = describe(session, "SELECT * FROM temp.openivm_shape")
+    session.execute("DROP TABLE temp.openivm_shape")
+    return named
+
+
+def search_path(session: Session) -> tuple[tuple[str, str], ...]:
+    [(database, schema, listed)] = session.execute(
+        "SELECT current_database(), current_schema(), current_setting('search_path')"
+    )
+    path = [(database, schema)]
+    for entry in (part.strip().strip('"') for part in str(listed).split(",")):
+        if entry:
+            parts = entry.replace('"', "").split(".")
+            path.append((parts[0], parts[1]) if len(parts) == 2 else (database, parts[0]))
+    return tuple(dict.fromkeys([*path, (database, "main")]))
+
+
+def gather(session: Session, query: str, is_view: IsView, also: str) -> CompileFacts:
+    """The facts about everything `query` names, and about relations called `also` (the view itself).
+
+    Raises:
+        QueryError: the query is no single SELECT.
+    """
+    path = search_path(session)
+    gatherer = Gatherer(session, is_view, path)
+    try:
+        found = references(parse(query))
+    except sqlglot.errors.SqlglotError:
+        found = References(frozenset(), frozenset(), frozenset())
+    gatherer.follow(replace(found, tables=found.tables | {(also,)}))
+    add_files(session, gatherer, found, path)
+    known = built_in(session)
+    own = list_functions(session, "NOT internal") if gatherer.functions - known.internal else Functions(
+        frozenset(), frozenset(), frozenset(), {}
+    )
+    databases = frozenset(row[0].lower() for row in session.execute("SELECT database_name FROM duckdb_databases()"))
+    return CompileFacts(
+        relations=gatherer.relations,
+        search_path=path,
+        databases=databases,
+        volatile_functions=known.volatile | own.volatile,
+        aggregate_functions=known.aggregates | own.aggregates,
+        macros=own.macros,
+    )
+
+
+def add_files(session: Session, gatherer: Gatherer, found: References, path: tuple[tuple[str, str], ...]) -> None:
+    """``FROM 'data.parquet'``: a name that no catalog entry has but DuckDB can read is a file."""
+    facts = CompileFacts(gatherer.relations, path)
+    for parts in found.tables:
+        if len(parts) == 1 and facts.resolve(parts) is None and "." in parts[0]:
+            text = RelationName("", "", parts[0]).sql.split(".", 2)[-1]
+            gatherer.relations[text] = Relation(text, text, describe(session, f"SELECT * FROM {text}"), BASE)
+
+
+def with_types(session: Session, facts: CompileFacts, probes: Iterable[str]) -> CompileFacts:
+    """The facts with DuckDB's answers to the compiler's type probes."""
+    types = {probe: tuple(c.type for c in describe(session, probe)) for probe in probes}
+    return replace(facts, types=types)

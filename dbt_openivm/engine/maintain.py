@@ -1,0 +1,163 @@
+"""Prepare, apply, release: the life of a refresh. The engine API and the dbt adapter both stand on this."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import TypeVar
+
+from dbt_openivm.compiler.explain import explain
+from dbt_openivm.engine.apply import Application, drop_views
+from dbt_openivm.engine.bases import Bases
+from dbt_openivm.engine.catalog import Catalog, create_schema
+from dbt_openivm.engine.coordinate import Coordinator, coordinator
+from dbt_openivm.engine.prepare import REFRESH, Prepared, Preparer, compile_view, relation_name
+from dbt_openivm.engine.render import Renderer
+from dbt_openivm.engine.session import Session
+from dbt_openivm.engine.types import RefreshResult, ViewSpec
+from dbt_openivm.errors import UnsafeError
+from dbt_openivm.names import RelationName, internal_schema, literal
+
+_SETUP = threading.Lock()
+Result = TypeVar("Result")
+
+
+class Maintainer:
+    """Maintains the views of one database.
+
+    Args:
+        session: runs the SQL.
+        database: holds the views and all internal objects.
+        render: writes the SQL of steps.
+    """
+
+    def __init__(self, session: Session, database: str, render: Renderer) -> None:
+        self.session = session
+        self.render = render
+        self.catalog = Catalog(session, database)
+        self._coordinator: Coordinator | None = None
+        self._preparer: Preparer | None = None
+        self._held: dict[int, ExitStack] = {}
+
+    # --- set-up ------------------------------------------------------------------------------------------------------
+
+    def setup(self) -> None:
+        """Create the catalog if it is not there. Own transaction; any number of times, from any thread."""
+        with _SETUP:
+            if self.catalog.exists():
+                return
+            self.transaction(self.catalog.create)
+
+    @property
+    def coordinator(self) -> Coordinator:
+        if self._coordinator is None:
+            self._coordinator = coordinator(self.catalog.identity())
+        return self._coordinator
+
+    @property
+    def preparer(self) -> Preparer:
+        if self._preparer is None:
+            bases = Bases(self.session, self.catalog, self.render, self.coordinator)
+            self._preparer = Preparer(self.session, self.catalog, bases)
+        return self._preparer
+
+    # --- a refresh ---------------------------------------------------------------------------------------------------
+
+    def run(self, spec: ViewSpec) -> tuple[Prepared, RefreshResult]:
+        """Prepare and apply in one transaction of our own, begun only when the locks are held."""
+        with self.coordinator.view_lock(spec.name.key), self.coordinator.lock:
+            return self.transaction(lambda: self._run(spec))
+
+    def _run(self, spec: ViewSpec) -> tuple[Prepared, RefreshResult]:
+        prepared = self._prepare(spec)
+        return prepared, self.apply(prepared)
+
+    def prepare(self, spec: ViewSpec, in_transaction: bool = False) -> Prepared:
+        """Compile, capture, decide; pin what the refresh will read. `release` must follow, whatever happens.
+
+        Args:
+            spec: the view.
+            in_transaction: whether to work inside the caller's open transaction instead of a short one of its own. No
+                other capture may overlap it then, so all of them wait until `release`.
+
+        Raises:
+            QueryError: DuckDB refuses the query, or it is no single SELECT.
+            ConfigError: a configured capture cannot serve its source.
+            UnsupportedError: refresh mode "strict", and the query can only be refreshed in full.
+        """
+        with ExitStack() as held:
+            held.enter_context(self.coordinator.view_lock(spec.name.key))
+            with ExitStack() as locked:
+                locked.enter_context(self.coordinator.lock)
+                prepared = self._prepare(spec) if in_transaction else self.transaction(lambda: self._prepare(spec))
+                self.coordinator.pins[id(prepared)] = prepared.versions
+                if in_transaction:
+                    held.push(locked.pop_all())
+            self._held[id(prepared)] = held.pop_all()
+        return prepared
+
+    def transaction(self, work: Callable[[], Result]) -> Result:
+        """Do `work` in a transaction of our own."""
+        self.session.begin()
+        try:
+            result = work()
+            self.session.commit()
+        except BaseException:
+            self.session.rollback()
+            raise
+        return result
+
+    def _prepare(self, spec: ViewSpec) -> Prepared:
+        prepared = self.preparer.prepare(spec)
+        if prepared.action != REFRESH:
+            create_schema(self.session, self.catalog.database, internal_schema(spec.name.schema))
+        return prepared
+
+    def apply(self, prepared: Prepared) -> RefreshResult:
+        """Refresh inside the caller's open transaction."""
+        return Application(self.session, self.catalog, self.render, prepared).run()
+
+    def release(self, prepared: Prepared) -> None:
+        """Let go of what `prepare` pinned and locked."""
+        self.coordinator.pins.pop(id(prepared), None)
+        held = self._held.pop(id(prepared), None)
+        if held is not None:
+            held.close()
+
+    # --- around a refresh --------------------------------------------------------------------------------------------
+
+    def drop_view(self, view: RelationName) -> None:
+        """`drop` in a transaction of its own."""
+        with self.coordinator.view_lock(view.key), self.coordinator.lock:
+            self.transaction(lambda: self.drop(view))
+
+    def drop(self, view: RelationName) -> None:
+        """Remove a view and its objects, inside the caller's open transaction; sources that nobody reads any more too.
+
+        Raises:
+            UnsafeError: other views read it.
+        """
+        readers = [cursor.view_key for cursor in self.catalog.cursors(f"source_key = {literal(view.key)}")]
+        if readers:
+            raise UnsafeError(
+                f"The view {view} is read by {', '.join(readers)}. Nothing was changed. Drop those views first."
+            )
+        self.session.execute(f"DROP VIEW IF EXISTS {view.sql}")
+        drop_views(self.session, self.catalog, self.catalog.family(view.key))
+        self.drop_unread_sources()
+
+    def drop_unread_sources(self) -> list[str]:
+        """Remove the captures of bases that no view reads; returns their keys."""
+        read = f"SELECT source_key FROM {self.catalog.table('openivm_delta_tables')}"
+        unread = self.catalog.sources(f"source_key NOT IN ({read})")
+        bases = Bases(self.session, self.catalog, self.render, self.coordinator)
+        for row in unread.values():
+            bases.remove(row, relation_name(row.from_sql))
+        return list(unread)
+
+    def explain(self, spec: ViewSpec) -> str:
+        """How the view is, or would be, maintained: operator tree, hidden columns, program. Changes nothing."""
+        views = {row.key: row for row in self.catalog.views()} if self.catalog.exists() else {}
+        plan, facts = compile_view(self.session, spec, views)
+        return explain(spec.sql, plan, facts, self.render)

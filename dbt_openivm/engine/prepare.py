@@ -1,0 +1,235 @@
+"""Before a refresh: compile, bring captures up to now, decide between build, rebuild and refresh."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from dbt_openivm.compiler.compile import analyse, difference, finish
+from dbt_openivm.compiler.facts import VISIBLE, Column, CompileFacts, Relation
+from dbt_openivm.compiler.plan import FULL_REFRESH, RefreshPlan
+from dbt_openivm.engine.bases import Bases
+from dbt_openivm.engine.catalog import Catalog, Cursor, SourceRow, ViewRow
+from dbt_openivm.engine.gather import IsView, gather, output_columns, with_types
+from dbt_openivm.engine.session import Session
+from dbt_openivm.engine.types import ViewInfo, ViewSpec
+from dbt_openivm.errors import QueryError, UnsupportedError
+from dbt_openivm.names import PREFIX, RelationName, literal, split_name
+
+BUILD, REBUILD, REFRESH = "build", "rebuild", "refresh"
+
+
+@dataclass
+class Prepared:
+    """A refresh about to happen.
+
+    Attributes:
+        action: `BUILD`, `REBUILD` or `REFRESH`.
+        reason: why it is a rebuild.
+        family: the view and its internal nodes as the catalog holds them, by key.
+        sources: the captured bases by key, at the versions pinned for this refresh.
+        currents: SQL of the current relation of each base.
+        cursors: what the view has consumed, by source key.
+        user_view_ours: whether the view that users query exists and reads our boundary.
+    """
+
+    spec: ViewSpec
+    plan: RefreshPlan
+    facts: CompileFacts
+    action: str
+    reason: str | None
+    family: Mapping[str, ViewRow]
+    sources: Mapping[str, SourceRow]
+    currents: Mapping[str, str]
+    cursors: Mapping[str, Cursor]
+    user_view_ours: bool
+    started: float = field(default_factory=time.perf_counter)
+
+    @property
+    def key(self) -> str:
+        return self.spec.name.key
+
+    @property
+    def root(self) -> ViewRow | None:
+        return self.family.get(self.key)
+
+    @property
+    def versions(self) -> dict[str, int]:
+        """The version of each base that this refresh reads."""
+        return {key: row.version for key, row in self.sources.items()}
+
+    @property
+    def info(self) -> ViewInfo:
+        relations = self.facts.relations
+        names = tuple(relations[key].key if key in relations else key for key in self.plan.sources)
+        return ViewInfo(str(self.spec.name), self.plan.refresh_type, self.plan.reason, names)
+
+
+class Preparer:
+    """Prepares refreshes of one database's views. Needs the coordinator's lock and an open transaction."""
+
+    def __init__(self, session: Session, catalog: Catalog, bases: Bases) -> None:
+        self.session = session
+        self.catalog = catalog
+        self.bases = bases
+        self._compiled: dict[str, tuple[CompileFacts, RefreshPlan]] = {}
+
+    def prepare(self, spec: ViewSpec) -> Prepared:
+        started = time.perf_counter()
+        views = {row.key: row for row in self.catalog.views()}
+        plan, facts = self.compile(spec, views)
+        self.check(spec, plan)
+        family = {key: row for key, row in views.items() if spec.name.key in (key, row.owner)}
+        sources = self.capture(spec, plan, facts)
+        currents = {key: self.bases.current(row, relation_name(row.from_sql)) for key, row in sources.items()}
+        found = self.catalog.cursors(f"view_key = {literal(spec.name.key)}")
+        cursors = {cursor.source_key: cursor for cursor in found}
+        parents = {key: views[key] for key in plan.sources if key in views}
+        action, reason = self.decide(spec, plan, family, sources, parents, cursors)
+        ours = facts.relations.get(spec.name.key)
+        return Prepared(
+            spec, plan, facts, action, reason, family, sources, currents, cursors,
+            ours is not None and ours.kind == VISIBLE, started,
+        )  # fmt: skip
+
+    # --- compile -----------------------------------------------------------------------------------------------------
+
+    def compile(self, spec: ViewSpec, views: Mapping[str, ViewRow]) -> tuple[RefreshPlan, CompileFacts]:
+        """The plan, taken from memory where neither query nor facts changed."""
+        facts = gather(self.session, spec.sql, maintained(views), also=spec.name.name)
+        known = self._compiled.get(spec.sql)
+        if known is not None and known[0] == facts:
+            return known[1], facts
+        plan = make_plan(self.session, spec, facts)
+        self._compiled[spec.sql] = (facts, plan)
+        return plan, facts
+
+    def check(self, spec: ViewSpec, plan: RefreshPlan) -> None:
+        if spec.name.key in plan.sources:
+            raise QueryError(f"The view {spec.name} reads itself.")
+        used = [c.name for columns in plan.sources.values() for c in columns if c.name.lower().startswith(PREFIX)]
+        if used:
+            raise QueryError(
+                f"The view {spec.name} reads a source column named {', '.join(used)}. Names that start with {PREFIX} are "
+                "kept for internal columns. Rename the column in the source, or read it through a view that renames it."
+            )
+        if spec.refresh_mode == "strict" and plan.refresh_type == FULL_REFRESH:
+            raise UnsupportedError(
+                f"The view {spec.name} has refresh_mode 'strict', but {plan.reason}. Nothing was changed. "
+                "Rewrite the construct, or set refresh_mode to 'auto' to let the view be refreshed in full."
+            )
+
+    # --- capture -----------------------------------------------------------------------------------------------------
+
+    def capture(self, spec: ViewSpec, plan: RefreshPlan, facts: CompileFacts) -> dict[str, SourceRow]:
+        rows: dict[str, SourceRow] = {}
+        for key, columns in plan.sources.items():
+            relation = facts.relations[key]
+            if relation.kind != VISIBLE:
+                rows[key] = self.capture_base(spec, relation, columns)
+        return rows
+
+    def capture_base(self, spec: ViewSpec, relation: Relation, columns: tuple[Column, ...]) -> SourceRow:
+        coordinator = self.bases.coordinator
+        row = self.bases.ready(
+            relation.key, relation.sql, relation_name(relation.sql), columns, spec.captures.get(relation.key), spec.capture,
+            spec.invocation,
+        )  # fmt: skip
+        if spec.invocation is not None:
+            coordinator.captured[spec.invocation].setdefault(relation.key, row.version)
+        return row
+
+    # --- decide ------------------------------------------------------------------------------------------------------
+
+    def decide(
+        self,
+        spec: ViewSpec,
+        plan: RefreshPlan,
+        family: Mapping[str, ViewRow],
+        sources: Mapping[str, SourceRow],
+        parents: Mapping[str, ViewRow],
+        cursors: Mapping[str, Cursor],
+    ) -> tuple[str, str | None]:
+        root = family.get(spec.name.key)
+        if root is None:
+            return BUILD, None
+        if spec.full_refresh:
+            return REBUILD, "a full refresh was asked for"
+        changed = difference(root.fingerprint, plan.fingerprint)
+        if changed is not None:
+            return REBUILD, changed
+        damage = self.damage(plan, family)
+        if damage is not None:
+            return REBUILD, damage
+        missed = missed_changes(sources, parents, cursors)
+        return (REFRESH, None) if missed is None else (REBUILD, missed)
+
+    def damage(self, plan: RefreshPlan, family: Mapping[str, ViewRow]) -> str | None:
+        """What was done to the view's internal objects from outside, or None."""
+        if len(family) != len(plan.nodes):
+            return "its internal objects were changed from outside"
+        wanted = [name for row in family.values() for name in (row.data, row.log, row.visible)]
+        listed = " OR ".join(f"(schema_name = {literal(n.schema)} AND table_name = {literal(n.name)})" for n in wanted)
+        [(found,)] = self.session.execute(
+            "SELECT count(*) FROM (SELECT database_name, schema_name, table_name FROM duckdb_tables() UNION ALL "
+            "SELECT database_name, schema_name, view_name FROM duckdb_views()) AS objects "
+            f"WHERE database_name = {literal(self.catalog.database)} AND ({listed})"
+        )
+        if found != len(wanted):
+            return "its internal objects were changed from outside"
+        counted = " AND ".join(f"(SELECT count(*) FROM {row.data.sql}) = {row.row_count}" for row in family.values())
+        [(same,)] = self.session.execute(f"SELECT {counted}")
+        return None if same else "its state was changed from outside"
+
+
+def missed_changes(
+    sources: Mapping[str, SourceRow], parents: Mapping[str, ViewRow], cursors: Mapping[str, Cursor]
+) -> str | None:
+    """Which source the view cannot follow by delta, or None."""
+    known: dict[str, SourceRow | ViewRow] = {**sources, **parents}
+    for key, source in known.items():
+        cursor = cursors.get(key)
+        if cursor is None or cursor.generation != source.generation or cursor.cursor < source.log_start:
+            return f"the changes of {key} since its last refresh are not known"
+    return None
+
+
+def relation_name(from_sql: str) -> RelationName | None:
+    """The catalog entry that a FROM text names; None for a file reader."""
+    parts = split_name(from_sql) if from_sql.startswith('"') and from_sql.endswith('"') else []
+    return RelationName(*parts) if len(parts) == 3 else None
+
+
+def maintained(views: Mapping[str, ViewRow]) -> IsView:
+    """Tells a view of ours from a plain one that took its name: ours reads its boundary."""
+
+    def is_view(name: RelationName, sql: str) -> bool:
+        row = views.get(name.key)
+        return row is not None and row.visible.name.lower() in sql.lower()
+
+    return is_view
+
+
+def compile_view(
+    session: Session, spec: ViewSpec, views: Mapping[str, ViewRow]
+) -> tuple[RefreshPlan, CompileFacts]:
+    """The plan of a view, from what DuckDB knows now."""
+    facts = gather(session, spec.sql, maintained(views), also=spec.name.name)
+    return make_plan(session, spec, facts), facts
+
+
+def make_plan(session: Session, spec: ViewSpec, facts: CompileFacts) -> RefreshPlan:
+    shaped = replace(facts, output=output_columns(session, spec.sql))
+    refuse_names(spec, shaped)
+    analysis = analyse(spec.sql, shaped)
+    return finish(analysis, with_types(session, shaped, analysis.probes))
+
+
+def refuse_names(spec: ViewSpec, facts: CompileFacts) -> None:
+    taken = [column.name for column in facts.output if column.name.lower().startswith(PREFIX)]
+    if taken:
+        raise QueryError(
+            f"The view {spec.name} has a column named {', '.join(taken)}. Names that start with {PREFIX} are kept for "
+            "internal columns. Give the column another alias."
+        )
