@@ -10,7 +10,7 @@ from dbt_openivm.compiler.lower.expressions import function_name
 
 WRAPPERS = (exp.Filter, exp.WithinGroup, exp.IgnoreNulls, exp.RespectNulls)
 
-NAMES: dict[type[exp.Expression], str] = {
+NAMES: dict[type[exp.Expr], str] = {
     exp.Sum: "sum",
     exp.Avg: "avg",
     exp.Min: "min",
@@ -28,7 +28,7 @@ NAMES: dict[type[exp.Expression], str] = {
 SYNONYMS = {"mean": "avg", "var": "var_samp", "variance": "var_samp", "stddev": "stddev_samp", "countif": "count_if"}
 
 
-def is_call(node: exp.Expression, facts: CompileFacts) -> bool:
+def is_call(node: exp.Expr, facts: CompileFacts) -> bool:
     """Whether `node` is an aggregate call, with its FILTER or WITHIN GROUP if it has one."""
     if isinstance(node, WRAPPERS):
         return is_call(node.this, facts)
@@ -37,12 +37,12 @@ def is_call(node: exp.Expression, facts: CompileFacts) -> bool:
     return isinstance(node, exp.Func) and function_name(node) in facts.aggregate_functions
 
 
-def contains_call(node: exp.Expression, facts: CompileFacts) -> bool:
+def contains_call(node: exp.Expr, facts: CompileFacts) -> bool:
     """Whether an aggregate call stands anywhere under `node`, a macro's body not counted."""
     return any(is_call(part, facts) for part in node.walk())
 
 
-def describe(bound: exp.Expression) -> Call:
+def describe(bound: exp.Expr) -> Call:
     """Take a bound aggregate call apart.
 
     Args:
@@ -57,5 +57,7 @@ def describe(bound: exp.Expression) -> Call:
     if name == "count" and not arguments:
         return Call("count_star", None, condition, bound, simple=True)
     argument = arguments[0] if len(arguments) == 1 else None
-    simple = argument is not None and not isinstance(inner, WRAPPERS) and not isinstance(argument, exp.Distinct | exp.Order)
+    simple = (
+        argument is not None and not isinstance(inner, WRAPPERS) and not isinstance(argument, exp.Distinct | exp.Order)
+    )
     return Call(name, argument if simple else None, condition, bound, simple)

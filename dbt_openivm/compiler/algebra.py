@@ -54,7 +54,7 @@ class Scan(Operator):
 class Constant(Operator):
     """Rows that no source feeds: VALUES, or the one row of a SELECT without FROM. Its delta is always empty."""
 
-    rows: tuple[tuple[exp.Expression, ...], ...]
+    rows: tuple[tuple[exp.Expr, ...], ...]
     names: tuple[str, ...]
 
     @property
@@ -67,7 +67,7 @@ class Filter(Operator):
     """Linear: keep the rows for which the predicate is true."""
 
     child: Operator
-    predicate: exp.Expression
+    predicate: exp.Expr
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -83,7 +83,7 @@ class Project(Operator):
     """Linear: compute (name, expression) items from each row."""
 
     child: Operator
-    items: tuple[tuple[str, exp.Expression], ...]
+    items: tuple[tuple[str, exp.Expr], ...]
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -141,9 +141,9 @@ class Call:
     """
 
     function: str
-    argument: exp.Expression | None
-    condition: exp.Expression | None
-    expression: exp.Expression
+    argument: exp.Expr | None
+    condition: exp.Expr | None
+    expression: exp.Expr
     simple: bool
 
 
@@ -158,7 +158,7 @@ class Aggregate(Operator):
     """
 
     child: Operator
-    keys: tuple[tuple[str, exp.Expression], ...]
+    keys: tuple[tuple[str, exp.Expr], ...]
     calls: tuple[tuple[str, Call], ...]
     scalar: bool = False
     distinct: bool = False

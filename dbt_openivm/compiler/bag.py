@@ -38,8 +38,7 @@ class BagProgram(NodeProgram):
 
     def rows(self, fragment: Fragment, weighted: bool = False) -> exp.Select:
         items = [
-            sql.named(fragment.bind(value), name)
-            for name, (_, value) in zip(self.names, self.node.items, strict=True)
+            sql.named(fragment.bind(value), name) for name, (_, value) in zip(self.names, self.node.items, strict=True)
         ]
         return fragment.select(items, weighted)
 
@@ -50,8 +49,14 @@ class BagProgram(NodeProgram):
         unweighted = all(fragment.weight is None for fragment in fragments)
         if unweighted and not target.publish:
             query = sql.text(sql.union_all([self.rows(fragment) for fragment in fragments]))
-            return [Step("ivm_insert_rows", {"target": target.data, "columns": column_list(self.names), "query": query},
-                         "insert the new rows", counts=True)]
+            return [
+                Step(
+                    "ivm_insert_rows",
+                    {"target": target.data, "columns": column_list(self.names), "query": query},
+                    "insert the new rows",
+                    counts=True,
+                )
+            ]
         return self.consolidated(fragments, target)
 
     def consolidated(self, fragments: list[Fragment], target: Target) -> list[Step]:
@@ -62,11 +67,29 @@ class BagProgram(NodeProgram):
         steps = [
             Step("ivm_consolidate", {**shared, "query": query}, "consolidate the delta"),
             Step("ivm_count_copies", shared, "count the changes", returns=("deletions", "insertions")),
-            Step("ivm_delete_copies", {**shared, "target": target.data}, "delete vanished rows", after="deletions",
-                 counts=True, expect="deletions"),
-            Step("ivm_insert_copies", {**shared, "target": target.data}, "insert new rows", after="insertions", counts=True),
+            Step(
+                "ivm_delete_copies",
+                {**shared, "target": target.data},
+                "delete vanished rows",
+                after="deletions",
+                counts=True,
+                expect="deletions",
+            ),
+            Step(
+                "ivm_insert_copies",
+                {**shared, "target": target.data},
+                "insert new rows",
+                after="insertions",
+                counts=True,
+            ),
         ]
         if target.publish:
-            steps.append(Step("ivm_publish_delta", {**shared, "log": target.log, "version": target.version},
-                              "publish the delta", after="consolidate the delta"))
+            steps.append(
+                Step(
+                    "ivm_publish_delta",
+                    {**shared, "log": target.log, "version": target.version},
+                    "publish the delta",
+                    after="consolidate the delta",
+                )
+            )
         return [*steps, drop(DELTA)]

@@ -158,4 +158,3 @@ def normalised(query: str) -> str:
         return parse(query).sql(dialect="duckdb", comments=False)
     except sqlglot.errors.SqlglotError:
         return " ".join(query.split())
-

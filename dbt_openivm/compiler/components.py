@@ -63,12 +63,12 @@ class Component:
 class Decomposition:
     """The components of one aggregate, and each call's value made of them; `recompute` names calls that have no such form."""
 
-    arguments: dict[str, exp.Expression] = field(default_factory=dict)
+    arguments: dict[str, exp.Expr] = field(default_factory=dict)
     components: dict[str, Component] = field(default_factory=dict)
-    finals: dict[str, exp.Expression] = field(default_factory=dict)
+    finals: dict[str, exp.Expr] = field(default_factory=dict)
     recompute: dict[str, str] = field(default_factory=dict)
 
-    def argument(self, value: exp.Expression) -> str:
+    def argument(self, value: exp.Expr) -> str:
         """The name of the inner query's column that holds `value`."""
         for name, known in self.arguments.items():
             if known == value:
@@ -159,11 +159,11 @@ def extremum(function: str, argument: str) -> Component:
     return Component(name, f'{function}("{argument}")', deltas, merged, new, stale, signed=True)
 
 
-def parse(text: str) -> exp.Expression:
+def parse(text: str) -> exp.Expr:
     return sqlglot.parse_one(text, dialect="duckdb")
 
 
-def filtered_argument(call: Call) -> exp.Expression:
+def filtered_argument(call: Call) -> exp.Expr:
     """The argument with FILTER folded in: rows that do not count become NULL, which no simple aggregate counts."""
     value = exp.Boolean(this=True) if call.argument is None else call.argument
     if call.condition is None:

@@ -92,8 +92,13 @@ def program(plan: RefreshPlan, render: Render) -> list[str]:
     lines: list[str] = []
     for node in plan.nodes:
         name = "view" if node.number is None else f"node_{node.number}"
-        target = Target(f"openivm_data_{name}", f"openivm_visible_{name}", f"openivm_delta_openivm_visible_{name}", 2,
-                        node.number is not None)
+        target = Target(
+            f"openivm_data_{name}",
+            f"openivm_visible_{name}",
+            f"openivm_delta_openivm_visible_{name}",
+            2,
+            node.number is not None,
+        )
         for step in node.program.incremental(states, target):
             lines += [f"-- {name}: {step.label}", render(step.macro, step.arguments) + ";", ""]
         states[f"node:{node.number}"] = example_state(name, target.visible, target.log)
@@ -103,5 +108,3 @@ def program(plan: RefreshPlan, render: Render) -> list[str]:
 def example_state(key: str, current: str = "", log: str = "") -> SourceState:
     name = key.rsplit(".", 1)[-1]
     return SourceState(current or name, log or f"openivm_delta_{name}", 1, 2, 1, 1)
-
-

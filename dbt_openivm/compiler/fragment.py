@@ -20,47 +20,47 @@ class Fragment:
     weight: the multiplicity of a row; None where every row weighs 1.
     """
 
-    sources: tuple[exp.Expression, ...]
-    conditions: tuple[exp.Expression, ...]
-    columns: Mapping[str, exp.Expression]
-    weight: exp.Expression | None = None
+    sources: tuple[exp.Expr, ...]
+    conditions: tuple[exp.Expr, ...]
+    columns: Mapping[str, exp.Expr]
+    weight: exp.Expr | None = None
 
-    def select(
-        self, items: Sequence[exp.Expression], weighted: bool = False, extra: Sequence[exp.Expression] = ()
-    ) -> exp.Select:
+    def select(self, items: Sequence[exp.Expr], weighted: bool = False, extra: Sequence[exp.Expr] = ()) -> exp.Select:
         """SELECT items (and the weight, if asked for) FROM this fragment."""
         columns = list(items)
         if weighted:
             columns.append(sql.named(self.weight_or_one(), MULTIPLICITY))
         return sql.select(columns, [s.copy() for s in self.sources], [c.copy() for c in (*self.conditions, *extra)])
 
-    def weight_or_one(self) -> exp.Expression:
+    def weight_or_one(self) -> exp.Expr:
         return exp.Literal.number(1) if self.weight is None else self.weight.copy()
 
-    def bind(self, expression: exp.Expression) -> exp.Expression:
+    def bind(self, expression: exp.Expr) -> exp.Expr:
         """An expression over the output columns, as one over the sources."""
         return sql.substitute(expression, self.columns)
 
-    def all_items(self) -> list[exp.Expression]:
+    def all_items(self) -> list[exp.Expr]:
         return [sql.named(value.copy(), name) for name, value in self.columns.items()]
 
 
-def times(left: exp.Expression | None, right: exp.Expression | None) -> exp.Expression | None:
+def times(left: exp.Expr | None, right: exp.Expr | None) -> exp.Expr | None:
     """The weight of a joined row."""
     if left is None or right is None:
         return right if left is None else left
     return exp.Mul(this=left.copy(), expression=right.copy())
 
 
-def combine(queries: Sequence[Fragment]) -> tuple[exp.Expression, bool]:
+def combine(queries: Sequence[Fragment]) -> tuple[exp.Expr, bool]:
     """UNION ALL of fragments with equal columns, and whether it has a weight column."""
     weighted = any(fragment.weight is not None for fragment in queries)
-    selects = [fragment.select(fragment.all_items() or [sql.named(exp.Literal.number(1), "openivm_row")], weighted)
-               for fragment in queries]
+    selects = [
+        fragment.select(fragment.all_items() or [sql.named(exp.Literal.number(1), "openivm_row")], weighted)
+        for fragment in queries
+    ]
     return sql.union_all(selects), weighted
 
 
-def over(query: exp.Expression, alias: str, columns: Sequence[str], weighted: bool) -> Fragment:
+def over(query: exp.Expr, alias: str, columns: Sequence[str], weighted: bool) -> Fragment:
     """A fragment that reads a derived table."""
     return Fragment(
         (sql.derived(query, alias),),

@@ -83,8 +83,11 @@ class GroupedProgram(NodeProgram):
     @cached_property
     def key_columns(self) -> dict[str, str]:
         """key -> the state's column that holds it: a visible one if there is one."""
-        shown = {value.name: name for name, (_, value) in zip(self.names, self.node.items, strict=True)
-                 if isinstance(value, exp.Column)}
+        shown = {
+            value.name: name
+            for name, (_, value) in zip(self.names, self.node.items, strict=True)
+            if isinstance(value, exp.Column)
+        }
         return {key: shown.get(key, key) for key in self.key_names}
 
     @cached_property
@@ -96,7 +99,7 @@ class GroupedProgram(NodeProgram):
         return any(component.stale for component in self.components)
 
     @cached_property
-    def derived(self) -> dict[str, exp.Expression]:
+    def derived(self) -> dict[str, exp.Expr]:
         """State columns computed from keys and calls: the visible ones that are no key, and HAVING."""
         held = set(self.key_columns.values())
         result = {name: value for name, (_, value) in zip(self.names, self.node.items, strict=True) if name not in held}
@@ -139,16 +142,21 @@ class GroupedProgram(NodeProgram):
         query = fragment.select(items)
         if restrict and not self.aggregate.scalar:
             alias = context.alias("affected")
-            conditions = [sql.null_safe_equal(fragment.bind(value), sql.qualified(alias, key))
-                          for key, value in self.aggregate.keys]
-            query = sql.select(items, [*(s.copy() for s in fragment.sources), sql.table(AFFECTED, alias)],
-                               [*(c.copy() for c in fragment.conditions), *conditions])
+            conditions = [
+                sql.null_safe_equal(fragment.bind(value), sql.qualified(alias, key))
+                for key, value in self.aggregate.keys
+            ]
+            query = sql.select(
+                items,
+                [*(s.copy() for s in fragment.sources), sql.table(AFFECTED, alias)],
+                [*(c.copy() for c in fragment.conditions), *conditions],
+            )
         return query
 
-    def keys_of(self, fragment: Fragment) -> list[exp.Expression]:
+    def keys_of(self, fragment: Fragment) -> list[exp.Expr]:
         return [sql.named(fragment.bind(value), key) for key, value in self.aggregate.keys]
 
-    def over_rows(self, text: str) -> exp.Expression:
+    def over_rows(self, text: str) -> exp.Expr:
         """A component's text over `inner_rows`, with its arguments put in."""
         return sql.substitute(parse(text), self.parts.arguments)
 
@@ -169,27 +177,35 @@ class GroupedProgram(NodeProgram):
 
     def delta_query(self, fragments: list[Fragment], mixed: bool) -> str:
         """One row a touched group: its keys, and the change of each component."""
-        inner: exp.Expression = sql.union_all([
-            fragment.select([*self.keys_of(fragment), *self.arguments_of(fragment)], weighted=True)
-            for fragment in fragments
-        ])
+        inner: exp.Expr = sql.union_all(
+            [
+                fragment.select([*self.keys_of(fragment), *self.arguments_of(fragment)], weighted=True)
+                for fragment in fragments
+            ]
+        )
         if mixed and any(component.signed for component in self.components):
             inner = self.net(inner)
-        deltas = [sql.named(parse(text), name) for component in self.components
-                  for name, text in self.deltas_of(component, mixed)]
+        deltas = [
+            sql.named(parse(text), name)
+            for component in self.components
+            for name, text in self.deltas_of(component, mixed)
+        ]
         keys = [column(key) for key in self.key_names]
         group = None if self.aggregate.scalar else [key.copy() for key in keys]
         return sql.text(sql.select([*keys, *deltas], [sql.derived(inner, "openivm_rows")], group=group))
 
-    def arguments_of(self, fragment: Fragment) -> list[exp.Expression]:
+    def arguments_of(self, fragment: Fragment) -> list[exp.Expr]:
         return [sql.named(fragment.bind(value), name) for name, value in self.parts.arguments.items()]
 
-    def net(self, inner: exp.Expression) -> exp.Expression:
+    def net(self, inner: exp.Expr) -> exp.Expr:
         """Consolidate: rows whose weights cancel must not pass for inserted or deleted ones."""
         names = [*self.key_names, *self.parts.arguments]
         total = exp.Sum(this=column(MULTIPLICITY))
-        query = sql.select([*map(column, names), sql.named(total, MULTIPLICITY)],
-                           [sql.derived(inner, "openivm_changes")], group=[column(name) for name in names])
+        query = sql.select(
+            [*map(column, names), sql.named(total, MULTIPLICITY)],
+            [sql.derived(inner, "openivm_changes")],
+            group=[column(name) for name in names],
+        )
         query.set("having", exp.Having(this=exp.NEQ(this=total.copy(), expression=exp.Literal.number(0))))
         return query
 
@@ -207,8 +223,9 @@ class GroupedProgram(NodeProgram):
             steps.append(Step("ivm_keep_query", {"name": DELTA, "query": query}, "compute the delta"))
             steps.append(self.keep_old(DELTA, target))
             source = DELTA
-        steps.append(Step("ivm_merge", self.merge_arguments(source, mixed, target), "merge the delta",
-                          counts=not target.publish))
+        steps.append(
+            Step("ivm_merge", self.merge_arguments(source, mixed, target), "merge the delta", counts=not target.publish)
+        )
         if self.stale_condition(mixed):
             steps += [self.find_stale(target), self.replace_affected(states, target, after=FIND_STALE), drop(AFFECTED)]
         if target.publish:
@@ -238,7 +255,7 @@ class GroupedProgram(NodeProgram):
             "inserts": [(quote(name), value) for name, value in inserts.items()],
         }
 
-    def derived_text(self, name: str, value: exp.Expression, parts: Mapping[str, exp.Expression], side: str) -> str:
+    def derived_text(self, name: str, value: exp.Expr, parts: Mapping[str, exp.Expr], side: str) -> str:
         """A derived column over merged (or initial) components and the keys of `side`."""
         calls = {call: sql.substitute(final, parts) for call, final in self.parts.finals.items()}
         keys = {key: sql.qualified(side, self.key_columns[key] if side == "t" else key) for key in self.key_names}
@@ -273,15 +290,22 @@ class GroupedProgram(NodeProgram):
             "count": quote(COUNT_STAR),
             "columns": column_list(columns),
         }
-        return Step("ivm_replace_groups", arguments, "recompute the affected groups", after=after, counts=after is None
-                    and not target.publish)
+        return Step(
+            "ivm_replace_groups",
+            arguments,
+            "recompute the affected groups",
+            after=after,
+            counts=after is None and not target.publish,
+        )
 
     @property
     def state_columns(self) -> list[str]:
         extra = ([HAVING] if self.node.having is not None else []) + ([STALE] if self.can_go_stale else [])
         return [*self.names, *self.hidden_keys, *(c.name for c in self.components), *extra]
 
-    def recompute_touched(self, states: Mapping[str, SourceState], fragments: list[Fragment], target: Target) -> list[Step]:
+    def recompute_touched(
+        self, states: Mapping[str, SourceState], fragments: list[Fragment], target: Target
+    ) -> list[Step]:
         """Find the touched groups in the delta and recompute them."""
         if self.aggregate.scalar:
             return self.replace_single(states, target)
@@ -309,9 +333,19 @@ class GroupedProgram(NodeProgram):
         return self.published_single([self.replace_row(states, target, after=None)], target)
 
     def replace_row(self, states: Mapping[str, SourceState], target: Target, after: str | None) -> Step:
-        arguments = {"target": target.data, "query": self.state_query(states), "columns": column_list(self.state_columns)}
-        return Step("ivm_replace_single", arguments, "recompute the row", after=after,
-                    counts=after is None and not target.publish, expect=1)
+        arguments = {
+            "target": target.data,
+            "query": self.state_query(states),
+            "columns": column_list(self.state_columns),
+        }
+        return Step(
+            "ivm_replace_single",
+            arguments,
+            "recompute the row",
+            after=after,
+            counts=after is None and not target.publish,
+            expect=1,
+        )
 
     def published_single(self, steps: list[Step], target: Target) -> list[Step]:
         if not target.publish:
@@ -338,6 +372,6 @@ class GroupedProgram(NodeProgram):
         }
 
 
-def visible(predicate: exp.Expression) -> exp.Expression:
+def visible(predicate: exp.Expr) -> exp.Expr:
     """HAVING keeps a group where its predicate is true, not where it is NULL."""
     return exp.Coalesce(this=sql.cast(predicate, "BOOLEAN"), expressions=[exp.Boolean(this=False)])

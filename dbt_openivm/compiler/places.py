@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 
-def line(node: exp.Expression) -> int | None:
+def line(node: exp.Expr) -> int | None:
     """The line of the first token under `node`, counted from 1; None where the parser kept no position."""
     for part in node.walk():
         found = part.meta.get("line")
@@ -14,7 +14,7 @@ def line(node: exp.Expression) -> int | None:
     return None
 
 
-def place(node: exp.Expression) -> str:
+def place(node: exp.Expr) -> str:
     """`` at line N``, or nothing."""
     number = line(node)
     return "" if number is None else f" at line {number}"

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from sqlglot import exp
+
 from dbt_openivm.compiler import sql
 from dbt_openivm.compiler.algebra import Aggregate, Filter, Join, Operator, Project, Scan, UnionAll
 from dbt_openivm.compiler.rules import Context, SourceState, new
@@ -37,12 +39,12 @@ def argument_query(aggregate: Aggregate) -> str:
     items = [sql.named(value, f"a{index}") for index, value in enumerate(values)]
     calls = [sql.named(source.bind(call.expression), f"c{index}") for index, (_, call) in enumerate(aggregate.calls)]
     # any_value() lets arguments stand beside the calls without naming the keys
-    wrapped = [sql.named(sql.exp.AnyValue(this=item.this), item.alias) for item in map(_aliased, items)]
+    wrapped = [sql.named(exp.AnyValue(this=item.this), item.alias) for item in map(_aliased, items)]
     return sql.text(source.select([*wrapped, *calls]))
 
 
-def _aliased(item: sql.exp.Expression) -> sql.exp.Expression:
-    return item if isinstance(item, sql.exp.Alias) else sql.exp.Alias(this=item, alias=sql.identifier(item.name))
+def _aliased(item: exp.Expr) -> exp.Expr:
+    return item if isinstance(item, exp.Alias) else exp.Alias(this=item, alias=sql.identifier(item.name))
 
 
 def probes(operator: Operator) -> list[str]:
@@ -82,9 +84,7 @@ def resolve_types(operator: Operator, types: Mapping[str, Types]) -> Operator:
     def rebuilt(op: Operator) -> Operator:
         if isinstance(op, UnionAll):
             wanted = types.get(rows_query(op))
-            children = tuple(
-                retyped(visit(child), wanted, types.get(rows_query(child))) for child in op.children
-            )
+            children = tuple(retyped(visit(child), wanted, types.get(rows_query(child))) for child in op.children)
             return UnionAll(children)
         if isinstance(op, Filter):
             return Filter(visit(op.child), op.predicate)

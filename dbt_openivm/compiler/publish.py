@@ -37,11 +37,23 @@ def boundary(program: NodeProgram, target: Target) -> Step:
 
 def full(program: NodeProgram, states: Mapping[str, SourceState], target: Target) -> list[Step]:
     """Recompute the state; publish the net difference of old and new visible rows if anyone reads it."""
-    create = Step("ivm_create_state", {"target": target.data, "query": program.state_query(states)}, "recompute the state")
+    create = Step(
+        "ivm_create_state", {"target": target.data, "query": program.state_query(states)}, "recompute the state"
+    )
     if not target.publish:
         return [create]
-    keep = Step("ivm_keep_rows", {"name": OLD, "source": target.visible, "affected": None, "keys": [], "having": None,
-                                  "columns": column_list(program.visible_columns())}, "keep the old rows")
+    keep = Step(
+        "ivm_keep_rows",
+        {
+            "name": OLD,
+            "source": target.visible,
+            "affected": None,
+            "keys": [],
+            "having": None,
+            "columns": column_list(program.visible_columns()),
+        },
+        "keep the old rows",
+    )
     difference = {
         "log": target.log,
         "columns": column_list(program.visible_columns()),

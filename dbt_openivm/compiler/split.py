@@ -23,7 +23,7 @@ from dbt_openivm.compiler.facts import Column, Relation
 from dbt_openivm.compiler.sql import substitute
 
 NODE = "node"
-Items = tuple[tuple[str, exp.Expression], ...]
+Items = tuple[tuple[str, exp.Expr], ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +42,7 @@ class Node:
     core: Operator
     aggregate: Aggregate | None
     items: Items
-    having: exp.Expression | None
+    having: exp.Expr | None
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -96,7 +96,7 @@ def top_aggregate(operator: Operator) -> Aggregate | None:
     return operator if isinstance(operator, Aggregate) else None
 
 
-def fold(operator: Operator) -> tuple[Items, exp.Expression | None]:
+def fold(operator: Operator) -> tuple[Items, exp.Expr | None]:
     """A chain of filters and projections over an aggregate as one item list and one predicate."""
     if isinstance(operator, Aggregate):
         return tuple((name, column(name)) for name in operator.columns), None
@@ -106,7 +106,9 @@ def fold(operator: Operator) -> tuple[Items, exp.Expression | None]:
     if isinstance(operator, Project):
         return tuple((name, substitute(value, below)) for name, value in operator.items), having
     predicate = substitute(operator.predicate, below)
-    return items, predicate if having is None else exp.And(this=exp.Paren(this=having), expression=exp.Paren(this=predicate))
+    return items, predicate if having is None else exp.And(
+        this=exp.Paren(this=having), expression=exp.Paren(this=predicate)
+    )
 
 
 def split(operator: Operator) -> tuple[Node, ...]:

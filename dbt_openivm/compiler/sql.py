@@ -9,7 +9,7 @@ from sqlglot import exp
 DIALECT = "duckdb"
 
 
-def text(expression: exp.Expression) -> str:
+def text(expression: exp.Expr) -> str:
     return expression.sql(dialect=DIALECT)
 
 
@@ -27,23 +27,23 @@ def table(sql: str, alias: str) -> exp.Table:
     return exp.Table(this=exp.Var(this=sql), alias=exp.TableAlias(this=identifier(alias)))
 
 
-def derived(query: exp.Expression, alias: str) -> exp.Subquery:
+def derived(query: exp.Expr, alias: str) -> exp.Subquery:
     return exp.Subquery(this=query, alias=exp.TableAlias(this=identifier(alias)))
 
 
-def named(expression: exp.Expression, name: str) -> exp.Expression:
+def named(expression: exp.Expr, name: str) -> exp.Expr:
     """``expression AS "name"``, or the bare column where that is its name already."""
     if isinstance(expression, exp.Column) and expression.name == name:
         return expression
     return exp.Alias(this=expression, alias=identifier(name))
 
 
-def cast(expression: exp.Expression, type_: str) -> exp.Expression:
+def cast(expression: exp.Expr, type_: str) -> exp.Expr:
     """``CAST(expression AS type)`` with the type as DuckDB spelled it."""
     return exp.Cast(this=expression, to=exp.Var(this=type_))
 
 
-def conjunction(conditions: Iterable[exp.Expression]) -> exp.Expression | None:
+def conjunction(conditions: Iterable[exp.Expr]) -> exp.Expr | None:
     parts = [exp.Paren(this=part) if isinstance(part, exp.Or) else part for part in conditions]
     if not parts:
         return None
@@ -54,10 +54,10 @@ def conjunction(conditions: Iterable[exp.Expression]) -> exp.Expression | None:
 
 
 def select(
-    items: Sequence[exp.Expression],
-    sources: Sequence[exp.Expression],
-    conditions: Sequence[exp.Expression] = (),
-    group: Sequence[exp.Expression] | None = None,
+    items: Sequence[exp.Expr],
+    sources: Sequence[exp.Expr],
+    conditions: Sequence[exp.Expr] = (),
+    group: Sequence[exp.Expr] | None = None,
 ) -> exp.Select:
     """A SELECT over the cross product of its sources. `group` of None is no GROUP BY."""
     query = exp.Select(expressions=list(items))
@@ -72,17 +72,17 @@ def select(
     return query
 
 
-def union_all(queries: Sequence[exp.Expression]) -> exp.Expression:
+def union_all(queries: Sequence[exp.Expr]) -> exp.Expr:
     result = queries[0]
     for query in queries[1:]:
         result = exp.Union(this=result, expression=query, distinct=False)
     return result
 
 
-def substitute(expression: exp.Expression, columns: Mapping[str, exp.Expression]) -> exp.Expression:
+def substitute(expression: exp.Expr, columns: Mapping[str, exp.Expr]) -> exp.Expr:
     """A copy of `expression` with each bare column replaced by what `columns` holds for it."""
 
-    def replace(node: exp.Expression) -> exp.Expression:
+    def replace(node: exp.Expr) -> exp.Expr:
         if isinstance(node, exp.Column) and not node.args.get("table"):
             found = columns.get(node.name)
             if found is not None:
@@ -92,27 +92,29 @@ def substitute(expression: exp.Expression, columns: Mapping[str, exp.Expression]
     return transform(expression.copy(), replace)
 
 
-def parenthesised(value: exp.Expression, place: exp.Expression) -> exp.Expression:
+def parenthesised(value: exp.Expr, place: exp.Expr) -> exp.Expr:
     """`value` as it may stand where `place` stood: operators get parentheses under another operator."""
     value = value.copy()
-    needs = isinstance(value, exp.Binary | exp.Unary | exp.Between | exp.In | exp.Is) and not isinstance(value, exp.Paren)
+    needs = isinstance(value, exp.Binary | exp.Unary | exp.Between | exp.In | exp.Is) and not isinstance(
+        value, exp.Paren
+    )
     return exp.Paren(this=value) if needs and place.parent is not None else value
 
 
-def transform(node: exp.Expression, replace: Callable[[exp.Expression], exp.Expression]) -> exp.Expression:
+def transform(node: exp.Expr, replace: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:
     """Bottom-up replacement that does not look into what it put in."""
     for key, value in node.args.items():
-        if isinstance(value, exp.Expression):
+        if isinstance(value, exp.Expr):
             node.set(key, transform(value, replace))
         elif isinstance(value, list):
-            node.set(key, [transform(item, replace) if isinstance(item, exp.Expression) else item for item in value])
+            node.set(key, [transform(item, replace) if isinstance(item, exp.Expr) else item for item in value])
     return replace(node)
 
 
-def column_names(expression: exp.Expression) -> set[str]:
+def column_names(expression: exp.Expr) -> set[str]:
     """The bare columns an expression reads."""
     return {node.name for node in expression.find_all(exp.Column) if not node.args.get("table")}
 
 
-def null_safe_equal(left: exp.Expression, right: exp.Expression) -> exp.Expression:
+def null_safe_equal(left: exp.Expr, right: exp.Expr) -> exp.Expr:
     return exp.NullSafeEQ(this=left, expression=right)

@@ -13,7 +13,7 @@ from dbt_openivm.compiler.lower.query import table_text
 from dbt_openivm.compiler.lower.references import parse
 from dbt_openivm.compiler.places import place
 
-CLOCKS: tuple[tuple[type[exp.Expression], str], ...] = (
+CLOCKS: tuple[tuple[type[exp.Expr], str], ...] = (
     (exp.CurrentTimestamp, "now()"),
     (exp.CurrentDate, "current_date"),
     (exp.CurrentTime, "current_time"),
@@ -55,7 +55,7 @@ def closure(query: str, facts: CompileFacts) -> Closure:
 
 
 def _visit(
-    query: exp.Expression,
+    query: exp.Expr,
     facts: CompileFacts,
     context: tuple[str, str] | None,
     reached: Closure,
@@ -90,7 +90,7 @@ def _visit_table(
         _visit(inner, facts, relation.context, reached, above | {relation.key})
 
 
-def volatile_construct(node: exp.Expression, facts: CompileFacts) -> str | None:
+def volatile_construct(node: exp.Expr, facts: CompileFacts) -> str | None:
     """A sentence's beginning such as ``random() at line 4``, if `node` is volatile."""
     for kind, name in CLOCKS:
         if isinstance(node, kind):

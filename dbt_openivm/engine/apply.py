@@ -18,7 +18,16 @@ from dbt_openivm.engine.render import Renderer
 from dbt_openivm.engine.runner import Runner, StateChangedError
 from dbt_openivm.engine.session import Session
 from dbt_openivm.engine.types import RefreshResult
-from dbt_openivm.names import RelationName, data_table, delta_table, internal_schema, literal, node_view, quote, visible_view
+from dbt_openivm.names import (
+    RelationName,
+    data_table,
+    delta_table,
+    internal_schema,
+    literal,
+    node_view,
+    quote,
+    visible_view,
+)
 
 Sources = dict[str, SourceState]
 
@@ -110,7 +119,9 @@ class Application:
             if steps:
                 self.catalog.touch_view(row, target.version, row.log_start if target.publish else target.version)
             if node.number is not None:
-                states[node_key(node.number)] = self.node_state(row, target if steps else replace(target, version=row.version))
+                states[node_key(node.number)] = self.node_state(
+                    row, target if steps else replace(target, version=row.version)
+                )
         return None if full and not target.publish else self.runner.changed
 
     def target(self, node: PlanNode, row: ViewRow) -> Target:
@@ -196,8 +207,10 @@ class Application:
         spec = self.prepared.spec
         name = spec.name.name if node.number is None else node_view(spec.name.name, node.number)
         schema = internal_schema(spec.name.schema)
-        proposed = [RelationName(self.catalog.database, schema, text) for text in
-                    (data_table(name), visible_view(name), delta_table(visible_view(name)))]
+        proposed = [
+            RelationName(self.catalog.database, schema, text)
+            for text in (data_table(name), visible_view(name), delta_table(visible_view(name)))
+        ]
         data, visible, log = (old.data, old.visible, old.log) if old else proposed
         generation = 0 if old is None else old.generation + (0 if keep_generation else 1)
         return ViewRow(

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from dbt_openivm.compiler.facts import Column
-from dbt_openivm.engine.capture.registry import KINDS
 from dbt_openivm.engine.capture.base import Base, Capture
+from dbt_openivm.engine.capture.registry import KINDS
 from dbt_openivm.engine.catalog import Catalog, SourceRow, create_schema
 from dbt_openivm.engine.coordinate import Coordinator
 from dbt_openivm.engine.render import Renderer
@@ -211,5 +211,3 @@ def free_name(name: str, taken: set[str]) -> str:
         number += 1
         candidate = f"{name}_{number}"
     return candidate
-
-

@@ -141,9 +141,14 @@ class Catalog:
         return [self._view(row) for row in rows]
 
     def _view(self, row: Row) -> ViewRow:
-        objects = [RelationName(self.database, row[9], name) for name in row[10:13]]
+        data, visible, log = (RelationName(self.database, row[9], name) for name in row[10:13])
         name = RelationName(row[1], row[2], row[3])
-        return ViewRow(row[0], name, *row[4:9], *objects, columns_from_json(row[13]), *row[14:18])
+        owner, definition, fingerprint, refresh_type, reason = row[4:9]
+        version, log_start, generation, row_count = row[14:18]
+        return ViewRow(
+            row[0], name, owner, definition, fingerprint, refresh_type, reason, data, visible, log, columns_from_json(row[13]),
+            version, log_start, generation, row_count,
+        )  # fmt: skip
 
     def view(self, key: str) -> ViewRow | None:
         found = self.views(f"view_key = {literal(key)}")
@@ -217,7 +222,10 @@ class Catalog:
             "SELECT view_key, source_key, source_kind, cursor, generation, columns "
             f"FROM {self.table('openivm_delta_tables')} WHERE {condition}"
         )
-        return [Cursor(*row[:5], columns_from_json(row[5])) for row in rows]
+        return [
+            Cursor(view, source, kind, cursor, generation, columns_from_json(columns))
+            for view, source, kind, cursor, generation, columns in rows
+        ]
 
     def put_cursors(self, view_key: str, cursors: Iterable[Cursor]) -> None:
         table = self.table("openivm_delta_tables")

@@ -61,10 +61,7 @@ def list_functions(session: Session, condition: str) -> Functions:
 # DuckDB marks date functions as consistent within a query only, because they depend on the time zone. The time zone is part
 # of how a query is run, as for any other model: it does not make a function volatile.
 NOT_VOLATILE = frozenset(
-    "+ - age century date_diff date_part date_sub date_trunc datediff datepart datesub datetrunc day dayname dayofmonth "
-    "dayofweek dayofyear decade era generate_series hour isodow isoyear julian last_day make_timestamptz microsecond "
-    "millennium millisecond minute month monthname quarter range second strftime time_bucket timezone timezone_hour "
-    "timezone_minute week weekday weekofyear year yearweek".split()
+    ["+", "-", "age", "century", "date_diff", "date_part", "date_sub", "date_trunc", "datediff", "datepart", "datesub", "datetrunc", "day", "dayname", "dayofmonth", "dayofweek", "dayofyear", "decade", "era", "generate_series", "hour", "isodow", "isoyear", "julian", "last_day", "make_timestamptz", "microsecond", "millennium", "millisecond", "minute", "month", "monthname", "quarter", "range", "second", "strftime", "time_bucket", "timezone", "timezone_hour", "timezone_minute", "week", "weekday", "weekofyear", "year", "yearweek"]
 )
 
 
@@ -91,7 +88,7 @@ class Gatherer:
             pending.extend(references(view) for view in self.look_up(names))
             self.readers(current.readers)
 
-    def look_up(self, names: Iterable[str]) -> list[exp.Expression]:
+    def look_up(self, names: Iterable[str]) -> list[exp.Expr]:
         """Add the relations of these names in any schema; return the queries of plain views."""
         listed = ", ".join(map(literal, sorted(names)))
         if not listed:
@@ -196,8 +193,10 @@ def gather(session: Session, query: str, is_view: IsView, also: str) -> CompileF
     gatherer.follow(replace(found, tables=found.tables | {(also,)}))
     add_files(session, gatherer, found, path)
     known = built_in(session)
-    own = list_functions(session, "NOT internal") if gatherer.functions - known.internal else Functions(
-        frozenset(), frozenset(), frozenset(), {}
+    own = (
+        list_functions(session, "NOT internal")
+        if gatherer.functions - known.internal
+        else Functions(frozenset(), frozenset(), frozenset(), {})
     )
     databases = frozenset(row[0].lower() for row in session.execute("SELECT database_name FROM duckdb_databases()"))
     return CompileFacts(

@@ -211,9 +211,7 @@ def maintained(views: Mapping[str, ViewRow]) -> IsView:
     return is_view
 
 
-def compile_view(
-    session: Session, spec: ViewSpec, views: Mapping[str, ViewRow]
-) -> tuple[RefreshPlan, CompileFacts]:
+def compile_view(session: Session, spec: ViewSpec, views: Mapping[str, ViewRow]) -> tuple[RefreshPlan, CompileFacts]:
     """The plan of a view, from what DuckDB knows now."""
     facts = gather(session, spec.sql, maintained(views), also=spec.name.name)
     return make_plan(session, spec, facts), facts

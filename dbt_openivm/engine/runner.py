@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from dbt_openivm.compiler.plan import Step
 from dbt_openivm.engine.render import Renderer
-from dbt_openivm.engine.session import Session
+from dbt_openivm.engine.session import Row, Session
 
 
 class StateChangedError(Exception):
@@ -45,7 +45,7 @@ class Runner:
             self.check(step, counts)
             self.changed += counts[step.label] if step.counts else 0
 
-    def execute(self, step: Step) -> list[tuple[object, ...]]:
+    def execute(self, step: Step) -> list[Row]:
         started = time.perf_counter()
         rows = self.session.execute(self.render(step.macro, step.arguments))
         self.timings.append((step.label, (time.perf_counter() - started) * 1000))

@@ -16,9 +16,9 @@ from dbt_openivm.compiler.lower.scope import Scope
 from dbt_openivm.compiler.places import place
 from dbt_openivm.errors import UnsupportedError
 
-Alias = Callable[[str], exp.Expression | None]
+Alias = Callable[[str], exp.Expr | None]
 
-REFUSED: tuple[tuple[type[exp.Expression], str], ...] = (
+REFUSED: tuple[tuple[type[exp.Expr], str], ...] = (
     (exp.Window, "a window function"),
     (exp.Exists, "EXISTS"),
     (exp.Query, "a subquery in an expression"),
@@ -31,21 +31,21 @@ REFUSED: tuple[tuple[type[exp.Expression], str], ...] = (
 )
 
 
-def refuse(node: exp.Expression) -> None:
+def refuse(node: exp.Expr) -> None:
     """Raise for a construct that no operator handles yet."""
     for kind, name in REFUSED:
         if isinstance(node, kind) and not isinstance(node.parent, exp.Count):
             raise UnsupportedError(f"{name}{place(node)}")
 
 
-def function_name(node: exp.Expression) -> str:
+def function_name(node: exp.Expr) -> str:
     """DuckDB's name of a function node in lower case."""
     if isinstance(node, exp.Anonymous | exp.AnonymousAggFunc):
         return str(node.name).lower()
     return str(node.sql_name()).lower() if isinstance(node, exp.Func) else ""
 
 
-def expand_macro(node: exp.Expression, facts: CompileFacts) -> exp.Expression | None:
+def expand_macro(node: exp.Expr, facts: CompileFacts) -> exp.Expr | None:
     """The body of a user's scalar macro with its arguments put in, or None if `node` calls none."""
     if not isinstance(node, exp.Func) or not facts.macros:
         return None
@@ -60,10 +60,10 @@ def expand_macro(node: exp.Expression, facts: CompileFacts) -> exp.Expression | 
     return exp.Paren(this=substitute_names(body, values))
 
 
-def substitute_names(body: exp.Expression, values: Mapping[str, exp.Expression]) -> exp.Expression:
+def substitute_names(body: exp.Expr, values: Mapping[str, exp.Expr]) -> exp.Expr:
     """Replace the unqualified columns of `body` named in `values` (lower case)."""
 
-    def replace(node: exp.Expression) -> exp.Expression:
+    def replace(node: exp.Expr) -> exp.Expr:
         if isinstance(node, exp.Column) and not node.table and node.name.lower() in values:
             return exp.Paren(this=values[node.name.lower()].copy())
         return node
@@ -85,7 +85,7 @@ class Binder:
         self.facts = facts
         self.alias = alias or (lambda name: None)
 
-    def bind(self, node: exp.Expression, locals_: frozenset[str] = frozenset()) -> exp.Expression:
+    def bind(self, node: exp.Expr, locals_: frozenset[str] = frozenset()) -> exp.Expr:
         """A bound copy of `node`. `locals_` are the variables of enclosing list comprehensions."""
         refuse(node)
         expanded = expand_macro(node, self.facts)
@@ -99,7 +99,7 @@ class Binder:
             locals_ = locals_ | {node.expression.name.lower()}
         return rebuild(node, lambda child: self.bind(child, locals_))
 
-    def bind_column(self, node: exp.Column, locals_: frozenset[str]) -> exp.Expression:
+    def bind_column(self, node: exp.Column, locals_: frozenset[str]) -> exp.Expr:
         parts = [part.name for part in node.parts]
         if len(parts) == 1 and parts[0].lower() in locals_:
             return node.copy()
@@ -114,7 +114,7 @@ class Binder:
                 raise UnsupportedError(f"the whole row of {parts[0]} as a value{place(node)}")
         raise UnsupportedError(f"the column {'.'.join(parts)}, which could not be resolved{place(node)}")
 
-    def lookup(self, parts: list[str]) -> exp.Expression | None:
+    def lookup(self, parts: list[str]) -> exp.Expr | None:
         """``[database.][schema.]table.column[.field..]`` or ``column[.field..]``; a table wins over a struct."""
         for width in (3, 2, 1):
             if len(parts) > width and (flat := self.scope.qualified(tuple(parts[:width]), parts[width])) is not None:
@@ -123,17 +123,17 @@ class Binder:
         return None if flat is None else fields(column(flat), parts[1:])
 
 
-def fields(value: exp.Expression, names: list[str]) -> exp.Expression:
+def fields(value: exp.Expr, names: list[str]) -> exp.Expr:
     for name in names:
         value = struct_field(value, name)
     return value
 
 
-def struct_field(value: exp.Expression, name: str) -> exp.Expression:
+def struct_field(value: exp.Expr, name: str) -> exp.Expr:
     return exp.Anonymous(this="struct_extract", expressions=[value, exp.Literal.string(name)])
 
 
-def rebuild(node: exp.Expression, bind: Callable[[exp.Expression], exp.Expression]) -> exp.Expression:
+def rebuild(node: exp.Expr, bind: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:
     """A copy of `node` whose direct children went through `bind`; identifiers, types and leaves stay."""
     copy = node.__class__()
     if node.type is not None and isinstance(node, exp.Cast):
@@ -144,9 +144,9 @@ def rebuild(node: exp.Expression, bind: Callable[[exp.Expression], exp.Expressio
     return copy
 
 
-def _rebuild_value(value: object, bind: Callable[[exp.Expression], exp.Expression]) -> object:
+def _rebuild_value(value: object, bind: Callable[[exp.Expr], exp.Expr]) -> object:
     if isinstance(value, list):
         return [_rebuild_value(item, bind) for item in value]
     if isinstance(value, exp.Identifier | exp.DataType | exp.Literal | exp.Var | exp.Star):
         return value.copy()
-    return bind(value) if isinstance(value, exp.Expression) else value
+    return bind(value) if isinstance(value, exp.Expr) else value

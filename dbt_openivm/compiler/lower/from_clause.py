@@ -14,7 +14,7 @@ from dbt_openivm.compiler.lower.scope import Binding, Scope
 from dbt_openivm.compiler.places import place
 from dbt_openivm.errors import UnsupportedError
 
-Source = Callable[[exp.Expression], tuple[Operator, str, tuple[str, ...], tuple[str, ...]]]
+Source = Callable[[exp.Expr], tuple[Operator, str, tuple[str, ...], tuple[str, ...]]]
 """FROM item -> (operator, alias, names of its columns as written, qualifiers)."""
 
 INNER_KINDS = ("", "INNER", "CROSS")
@@ -31,9 +31,9 @@ class FromClause:
     taken: set[str] = field(default_factory=set)
     bindings: list[Binding] = field(default_factory=list)
     merged: dict[str, set[str]] = field(default_factory=dict)
-    conditions: list[exp.Expression] = field(default_factory=list)
+    conditions: list[exp.Expr] = field(default_factory=list)
 
-    def add(self, item: exp.Expression) -> None:
+    def add(self, item: exp.Expr) -> None:
         """Add one relation, then the joins written inside it."""
         if isinstance(item, exp.Subquery | exp.Paren) and isinstance(item.this, exp.Table):
             if item.args.get("alias"):
@@ -44,7 +44,7 @@ class FromClause:
         for join in item.args.get("joins") or []:
             self.join(join)
 
-    def add_source(self, item: exp.Expression) -> None:
+    def add_source(self, item: exp.Expr) -> None:
         operator, alias, written, qualifiers = self.source(item)
         position = len(self.inputs)
         columns = []

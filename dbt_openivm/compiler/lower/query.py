@@ -43,7 +43,7 @@ class Lowering:
     ctes: Mapping[str, Lowered] = field(default_factory=dict)
     depth: int = 0
 
-    def query(self, node: exp.Expression) -> Lowered:
+    def query(self, node: exp.Expr) -> Lowered:
         """Lower any query expression."""
         if isinstance(node, exp.Subquery):
             refuse_modifiers(node)
@@ -58,7 +58,7 @@ class Lowering:
             return Lowered(*lower_select(node, scoped.facts, scoped.source))
         raise UnsupportedError(f"{type(node).__name__.upper()}{place(node)}")
 
-    def with_ctes(self, node: exp.Expression) -> Lowering:
+    def with_ctes(self, node: exp.Expr) -> Lowering:
         clause = node.args.get("with_") or node.args.get("with")
         if clause is None:
             return self
@@ -80,16 +80,20 @@ class Lowering:
         left, right = self.query(node.left), self.query(node.right)
         return Lowered(UnionAll((left.operator, right.operator)), left.names)
 
-    def source(self, item: exp.Expression) -> tuple[Operator, str, tuple[str, ...], tuple[str, ...]]:
+    def source(self, item: exp.Expr) -> tuple[Operator, str, tuple[str, ...], tuple[str, ...]]:
         """Lower one item of a FROM clause to (operator, alias, names of its columns, qualifiers of its name)."""
+        qualifiers: tuple[str, ...] = ()
         if isinstance(item, exp.Subquery):
             refuse_table_modifiers(item)
-            lowered, qualifiers, alias = self.query(item.this), (), item.alias
+            lowered, alias = self.query(item.this), item.alias
         elif isinstance(item, exp.Values):
-            lowered, qualifiers, alias = self.query(item), (), item.alias
+            lowered, alias = self.query(item), item.alias
         elif isinstance(item, exp.Table):
             refuse_table_modifiers(item)
-            lowered, qualifiers = self.table(item), tuple(p.name for p in item.parts[:-1] if isinstance(p, exp.Identifier))
+            lowered, qualifiers = (
+                self.table(item),
+                tuple(p.name for p in item.parts[:-1] if isinstance(p, exp.Identifier)),
+            )
             alias = item.alias or item.name
         else:
             raise UnsupportedError(f"{type(item).__name__.upper()} in FROM{place(item)}")
@@ -149,11 +153,11 @@ def table_text(item: exp.Table) -> str:
     return bare.sql(dialect="duckdb")
 
 
-def reads(query: exp.Expression, name: str) -> bool:
+def reads(query: exp.Expr, name: str) -> bool:
     return any(table.name.lower() == name.lower() for table in query.find_all(exp.Table))
 
 
-def refuse_modifiers(node: exp.Expression) -> None:
+def refuse_modifiers(node: exp.Expr) -> None:
     """LIMIT and its kin change which rows there are; ORDER BY alone does not, for a bag."""
     for key, name in (("limit", "LIMIT"), ("offset", "OFFSET"), ("sample", "a sample"), ("pivots", "PIVOT")):
         value = node.args.get(key)
@@ -161,7 +165,7 @@ def refuse_modifiers(node: exp.Expression) -> None:
             raise UnsupportedError(f"{name}{place(value[0] if isinstance(value, list) else value)}")
 
 
-def refuse_table_modifiers(item: exp.Expression) -> None:
+def refuse_table_modifiers(item: exp.Expr) -> None:
     refuse_modifiers(item)
     for key, name in (("when", "time travel"), ("version", "time travel"), ("ordinality", "WITH ORDINALITY")):
         if item.args.get(key):

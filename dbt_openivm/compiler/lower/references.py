@@ -11,9 +11,7 @@ from dbt_openivm.compiler.lower.expressions import function_name
 from dbt_openivm.errors import QueryError
 
 FILE_READERS = frozenset(
-    "read_parquet parquet_scan read_csv read_csv_auto read_json read_json_auto read_ndjson read_ndjson_auto "
-    "read_json_objects read_ndjson_objects read_text read_blob delta_scan iceberg_scan postgres_scan sqlite_scan "
-    "mysql_scan".split()
+    ["read_parquet", "parquet_scan", "read_csv", "read_csv_auto", "read_json", "read_json_auto", "read_ndjson", "read_ndjson_auto", "read_json_objects", "read_ndjson_objects", "read_text", "read_blob", "delta_scan", "iceberg_scan", "postgres_scan", "sqlite_scan", "mysql_scan"]
 )
 """Table functions whose rows are data that may change: bases, captured by diff."""
 
@@ -33,7 +31,7 @@ class References:
     functions: frozenset[str]
 
 
-def parse(sql: str) -> exp.Expression:
+def parse(sql: str) -> exp.Expr:
     """Parse one SELECT.
 
     Raises:
@@ -53,7 +51,7 @@ def parse(sql: str) -> exp.Expression:
     return statement
 
 
-def references(query: exp.Expression) -> References:
+def references(query: exp.Expr) -> References:
     """Collect the names under `query`. A CTE's name hides a relation of that name everywhere: looking up more is harmless."""
     from dbt_openivm.compiler.lower.query import table_text
 

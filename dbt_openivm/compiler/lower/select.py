@@ -15,7 +15,7 @@ from dbt_openivm.compiler.lower.scope import Scope
 from dbt_openivm.compiler.places import place
 from dbt_openivm.errors import UnsupportedError
 
-Item = tuple[str, exp.Expression]
+Item = tuple[str, exp.Expr]
 """A select item: its name, and its unbound expression without alias."""
 
 
@@ -34,7 +34,12 @@ def lower_select(node: exp.Select, facts: CompileFacts, source: Source) -> tuple
 
 
 def refuse_clauses(node: exp.Select) -> None:
-    for key, name in (("qualify", "QUALIFY"), ("laterals", "LATERAL"), ("connect", "CONNECT BY"), ("windows", "WINDOW")):
+    for key, name in (
+        ("qualify", "QUALIFY"),
+        ("laterals", "LATERAL"),
+        ("connect", "CONNECT BY"),
+        ("windows", "WINDOW"),
+    ):
         if node.args.get(key):
             value = node.args[key]
             raise UnsupportedError(f"{name}{place(value[0] if isinstance(value, list) else value)}")
@@ -94,20 +99,20 @@ class SelectList:
     facts: CompileFacts
     scope: Scope
     items: list[Item]
-    keys: list[tuple[str, exp.Expression]] = field(default_factory=list)
+    keys: list[tuple[str, exp.Expr]] = field(default_factory=list)
     calls: list[tuple[str, Call]] = field(default_factory=list)
     taken: set[str] = field(default_factory=set)
 
-    def alias(self, name: str) -> exp.Expression | None:
+    def alias(self, name: str) -> exp.Expr | None:
         """The unbound expression of the select item called `name` (DuckDB lets most clauses use aliases)."""
         return next((value for known, value in self.items if known.lower() == name.lower()), None)
 
-    def bind(self, node: exp.Expression) -> exp.Expression:
+    def bind(self, node: exp.Expr) -> exp.Expr:
         if isinstance(node, Flat):
             return column(node.this.name)
         return Binder(self.scope, self.facts, self.alias_of(node)).bind(node)
 
-    def alias_of(self, node: exp.Expression) -> Alias:
+    def alias_of(self, node: exp.Expr) -> Alias:
         """Alias look-up for one item; an item cannot mean itself."""
         return lambda name: None if (found := self.alias(name)) is node else found
 
@@ -120,13 +125,13 @@ class SelectList:
         values = [value for _, value in self.items] + ([having.this] if having else [])
         return bool(node.args.get("group") or having) or any(self.has_call(value) for value in values)
 
-    def has_call(self, node: exp.Expression) -> bool:
+    def has_call(self, node: exp.Expr) -> bool:
         if contains_call(node, self.facts):
             return not any(isinstance(part, exp.Window) for part in node.walk()) or self.refuse_window(node)
         bodies = [expand_macro(part, self.facts) for part in node.walk()]
         return any(self.has_call(body) for body in bodies if body is not None)
 
-    def refuse_window(self, node: exp.Expression) -> bool:
+    def refuse_window(self, node: exp.Expr) -> bool:
         for part in node.find_all(exp.Window):
             refuse(part)
         return False
@@ -147,7 +152,7 @@ class SelectList:
             operator = Filter(operator, predicate)
         return Project(operator, items)
 
-    def group_values(self, group: exp.Group | None) -> list[exp.Expression]:
+    def group_values(self, group: exp.Group | None) -> list[exp.Expr]:
         if group is None:
             return []
         for key, name in (("grouping_sets", "GROUPING SETS"), ("rollup", "ROLLUP"), ("cube", "CUBE")):
@@ -157,14 +162,14 @@ class SelectList:
             return [value for _, value in self.items if not self.has_call(value)]
         return [self.group_value(value) for value in group.expressions]
 
-    def group_value(self, value: exp.Expression) -> exp.Expression:
+    def group_value(self, value: exp.Expr) -> exp.Expr:
         if isinstance(value, exp.Literal) and not value.is_string:
             return self.items[int(value.name) - 1][1]
         if isinstance(value, exp.Tuple) and not value.expressions:
             raise UnsupportedError(f"GROUP BY (){place(value)}")
         return value
 
-    def post(self, node: exp.Expression) -> exp.Expression:
+    def post(self, node: exp.Expr) -> exp.Expr:
         """Bind an expression of the select list or HAVING over keys and calls of the aggregate."""
         if isinstance(node, Flat):
             return self.post_column(node, column(node.this.name))
@@ -184,14 +189,14 @@ class SelectList:
             return rebuild(node, lambda child: self.post(child))
         return rebuild(node, self.post)
 
-    def key_of(self, node: exp.Expression) -> exp.Expression | None:
+    def key_of(self, node: exp.Expr) -> exp.Expr | None:
         try:
             bound = Binder(self.scope, self.facts).bind(node)
         except UnsupportedError:
             return None
         return next((column(name) for name, known in self.keys if known == bound), None)
 
-    def post_column(self, node: exp.Expression, bound: exp.Expression | None) -> exp.Expression:
+    def post_column(self, node: exp.Expr, bound: exp.Expr | None) -> exp.Expr:
         if bound is not None:
             key = next((column(name) for name, known in self.keys if known == bound), None)
             if key is not None:
@@ -200,7 +205,7 @@ class SelectList:
             return exp.Paren(this=self.post(meant))
         raise UnsupportedError(f"the column {node.name}, which is neither grouped nor aggregated{place(node)}")
 
-    def call(self, node: exp.Expression) -> str:
+    def call(self, node: exp.Expr) -> str:
         bound = rebuild(node, Binder(self.scope, self.facts).bind)
         for name, known in self.calls:
             if known.expression == bound:

@@ -42,12 +42,20 @@ def delta(operator: Operator, context: Context) -> list[Fragment]:
 
 def new(operator: Operator, context: Context) -> list[Fragment]:
     """The operator's rows over the versions that this refresh reads."""
-    return _checked(operator, _scan.new(operator, context)) if isinstance(operator, Scan) else _whole(operator, context, new)
+    return (
+        _checked(operator, _scan.new(operator, context))
+        if isinstance(operator, Scan)
+        else _whole(operator, context, new)
+    )
 
 
 def old(operator: Operator, context: Context) -> list[Fragment]:
     """The operator's rows over the versions that the view has consumed."""
-    return _checked(operator, _scan.old(operator, context)) if isinstance(operator, Scan) else _whole(operator, context, old)
+    return (
+        _checked(operator, _scan.old(operator, context))
+        if isinstance(operator, Scan)
+        else _whole(operator, context, old)
+    )
 
 
 def _whole(operator: Operator, context: Context, form: _join.Form) -> list[Fragment]:

@@ -6,6 +6,8 @@ into an internal view first, so no delta rule ever meets one.
 
 from __future__ import annotations
 
+from sqlglot import exp
+
 from dbt_openivm.compiler import sql
 from dbt_openivm.compiler.algebra import Aggregate
 from dbt_openivm.compiler.fragment import Fragment, over
@@ -18,5 +20,5 @@ def rows(operator: Aggregate, context: Context, child: list[Fragment]) -> list[F
     calls = [sql.named(source.bind(call.expression), name) for name, call in operator.calls]
     query = source.select([*keys, *calls])
     if not operator.scalar:
-        query.set("group", sql.exp.Group(expressions=[source.bind(value) for _, value in operator.keys]))
+        query.set("group", exp.Group(expressions=[source.bind(value) for _, value in operator.keys]))
     return [over(query, context.alias("openivm_groups"), operator.columns, weighted=False)]

@@ -10,5 +10,6 @@ from dbt_openivm.compiler.fragment import Fragment
 
 def apply(operator: Filter, fragments: list[Fragment]) -> list[Fragment]:
     return [
-        replace(fragment, conditions=(*fragment.conditions, fragment.bind(operator.predicate))) for fragment in fragments
+        replace(fragment, conditions=(*fragment.conditions, fragment.bind(operator.predicate)))
+        for fragment in fragments
     ]

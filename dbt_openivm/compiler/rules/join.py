@@ -36,7 +36,7 @@ def whole(join: Join, context: Context, form: Form) -> list[Fragment]:
 
 
 def product(join: Join, parts: list[Fragment]) -> Fragment:
-    weight: exp.Expression | None = None
+    weight: exp.Expr | None = None
     for part in parts:
         weight = times(weight, part.weight)
     return Fragment(

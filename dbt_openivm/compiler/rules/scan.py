@@ -60,25 +60,27 @@ def later_rows(scan: Scan, context: Context, state: SourceState, version: int) -
     return Fragment((sql.table(state.log, alias),), (condition,), outputs(scan, alias), weight)
 
 
-def as_bag(query: exp.Expression, columns: tuple[str, ...]) -> exp.Expression:
+def as_bag(query: exp.Expr, columns: tuple[str, ...]) -> exp.Expr:
     """Repeat each row as often as its consolidated weight says."""
     items = [sql.qualified("z", name) for name in columns]
     weight = exp.Sum(this=sql.qualified("z", MULTIPLICITY))
-    total = sql.select([*items, sql.named(weight, MULTIPLICITY)], [sql.derived(query, "z")], group=[i.copy() for i in items])
+    total = sql.select(
+        [*items, sql.named(weight, MULTIPLICITY)], [sql.derived(query, "z")], group=[i.copy() for i in items]
+    )
     repeat = exp.Anonymous(this="range", expressions=[sql.cast(sql.qualified("b", MULTIPLICITY), "BIGINT")])
     numbers = exp.Table(this=repeat, alias=exp.TableAlias(this=sql.identifier("openivm_copies")))
     return sql.select([sql.qualified("b", name) for name in columns], [sql.derived(total, "b"), numbers])
 
 
-def after(alias: str, version: int) -> exp.Expression:
+def after(alias: str, version: int) -> exp.Expr:
     return exp.GT(this=sql.qualified(alias, BATCH), expression=exp.Literal.number(version))
 
 
-def up_to(alias: str, version: int) -> exp.Expression:
+def up_to(alias: str, version: int) -> exp.Expr:
     return exp.LTE(this=sql.qualified(alias, BATCH), expression=exp.Literal.number(version))
 
 
-def outputs(scan: Scan, alias: str) -> dict[str, exp.Expression]:
+def outputs(scan: Scan, alias: str) -> dict[str, exp.Expr]:
     return {out: sql.qualified(alias, source) for out, source in scan.names}
 
 
