@@ -26,11 +26,22 @@ class Engine(Protocol):
 EngineFactory = Callable[[Any, str, Mapping[str, str]], Engine]
 
 
-def real_engine(connection: Any, capture: str, captures: Mapping[str, str]) -> Engine:
-    from dbt_openivm import IvmEngine
+class RealEngine:
+    """`IvmEngine`, with names handed over quoted: those of a case may hold dots."""
 
-    engine: Engine = IvmEngine(connection, capture=capture, captures=dict(captures))
-    return engine
+    def __init__(self, connection: Any, capture: str, captures: Mapping[str, str]) -> None:
+        from dbt_openivm import IvmEngine
+
+        self.engine = IvmEngine(connection, capture=capture, captures=captures)
+
+    def create_view(self, name: str, sql: str) -> Any:
+        return self.engine.create_view(quote(name), sql)
+
+    def refresh(self, name: str) -> Any:
+        return self.engine.refresh(quote(name))
+
+    def drop_view(self, name: str) -> Any:
+        return self.engine.drop_view(quote(name))
 
 
 @dataclass

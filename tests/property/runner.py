@@ -24,7 +24,7 @@ from tests.property.checks import (
     fingerprint,
     view_version,
 )
-from tests.property.engines import EngineFactory, real_engine
+from tests.property.engines import EngineFactory, RealEngine
 
 
 class InvalidCase(Exception):
@@ -55,7 +55,7 @@ class Report:
         self.errors += other.errors
 
 
-def run_case(case: Case, factory: EngineFactory = real_engine, *, all_logged: bool = False) -> Report:
+def run_case(case: Case, factory: EngineFactory = RealEngine, *, all_logged: bool = False) -> Report:
     """Run `case`.
 
     Args:

@@ -42,7 +42,7 @@ class Relation:
 
 @dataclass
 class Table:
-    """A base table with what is needed to write DML for it."""
+    """A base table with what is needed to write DML for it; `key` is its full name, quoted."""
 
     name: str
     sql: str
@@ -104,8 +104,8 @@ def random_tables(rng: Random, *, risky: bool, attached: str | None) -> list[Tab
             path = ["side", name]
         if len(columns) < 2:
             columns = (*columns, Column("extra", Pool("INTEGER", "int", ("1", "2"))))
-        key = ".".join(path if len(path) == 3 else ["memory", *(["main"] if len(path) == 1 else []), *path])
-        tables.append(Table(name, ".".join(map(quote, path)), columns, key.lower(), triggers))
+        full = path if len(path) == 3 else ["memory", *(["main"] if len(path) == 1 else []), *path]
+        tables.append(Table(name, ".".join(map(quote, path)), columns, ".".join(map(quote, full)), triggers))
     return tables
 
 

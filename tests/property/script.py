@@ -44,10 +44,10 @@ def compare(view, sql):
         print("  WRONG COLUMNS", view, types)
 
 
-def refresh(name, view, sql):
-    print("refresh", ivm.refresh(name))
+def refresh(view, sql):
+    print("refresh", ivm.refresh(view))
     compare(view, sql)
-    again = ivm.refresh(name)
+    again = ivm.refresh(view)
     if again.strategy != "none":
         print("  SECOND REFRESH", again)
 
@@ -81,7 +81,7 @@ def _create(view: ViewDef) -> list[str]:
     return [
         "",
         f"sql_{_slug(view)} = {sql}",
-        f"print(ivm.create_view({view.name!r}, sql_{_slug(view)}))",
+        f"print(ivm.create_view({quote(view.name)!r}, sql_{_slug(view)}))",
         f"compare({quote(view.name)!r}, sql_{_slug(view)})",
     ]
 
@@ -94,7 +94,7 @@ def _step(case: Case, step: Step) -> list[str]:
         lines.append("ivm = engine()")
     for name in step.refresh:
         view = case.view(name)
-        lines.append(f"refresh({name!r}, {quote(name)!r}, sql_{_slug(view)})")
+        lines.append(f"refresh({quote(name)!r}, sql_{_slug(view)})")
     return lines
 
 

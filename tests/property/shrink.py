@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from tests.property.case import Case, CreateTable, Insert, Statement, Step, ViewDef
 from tests.property.checks import Failure
-from tests.property.engines import EngineFactory, real_engine
+from tests.property.engines import EngineFactory, RealEngine
 from tests.property.reduce_sql import smaller_queries
 from tests.property.runner import InvalidCase, run_case
 
@@ -20,7 +20,7 @@ class Shrinker:
     """Shrinks within a number of seconds."""
 
     def __init__(
-        self, failure: Failure, factory: EngineFactory = real_engine, *, seconds: float = 60, all_logged: bool = False
+        self, failure: Failure, factory: EngineFactory = RealEngine, *, seconds: float = 60, all_logged: bool = False
     ) -> None:
         self.failure = failure
         self.factory = factory

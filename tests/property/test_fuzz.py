@@ -12,6 +12,8 @@ import pytest
 
 from tests.property.fuzz import Options, fuzz_one
 
+pytestmark = pytest.mark.fuzz
+
 CASES = int(os.environ.get("OPENIVM_FUZZ_CASES", "480"))
 BATCH = 20
 

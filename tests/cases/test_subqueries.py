@@ -1,0 +1,95 @@
+"""Cases 18 to 22: HAVING, CTEs and subqueries."""
+
+from __future__ import annotations
+
+from tests.helpers import World
+
+
+def test_case_18_having_inside_a_cte(world: World) -> None:
+    """In one batch a group falls below the threshold, one rises above it, and a new one starts above it."""
+    world.run("CREATE TABLE t (g INTEGER, x INTEGER)", "CREATE TABLE u (g INTEGER, name VARCHAR)")
+    world.run(
+        "INSERT INTO t VALUES (1, 100), (2, 1), (4, 100)", "INSERT INTO u VALUES (1, 'a'), (2, 'b'), (3, 'c'), (4, 'd')"
+    )
+    world.create(
+        "mv",
+        "WITH big AS (SELECT g, SUM(x) AS s FROM t GROUP BY g HAVING SUM(x) > 50) "
+        "SELECT u.name, big.s FROM big JOIN u ON u.g = big.g",
+    )
+    world.assert_rows("mv", ("a", 100), ("d", 100))
+    result = world.change("mv", "UPDATE t SET x = 2 WHERE g = 1", "INSERT INTO t VALUES (2, 60), (3, 70)")
+    assert result.strategy == "incremental"
+    world.assert_rows("mv", ("b", 61), ("c", 70), ("d", 100))
+    world.change("mv", "UPDATE u SET name = 'z' WHERE g = 3", "DELETE FROM t WHERE g = 2 AND x = 60")
+    world.assert_rows("mv", ("d", 100), ("z", 70))
+
+
+def test_case_19_groups_cross_a_having_both_ways(world: World) -> None:
+    """HAVING over AVG and COUNT: groups come and go over several refreshes, and their old sums are not forgotten."""
+    world.run(
+        "CREATE TABLE t (g INTEGER, x INTEGER)", "INSERT INTO t VALUES (1, 95), (1, 99), (2, 100), (3, 10), (3, 20)"
+    )
+    sql = "SELECT g, AVG(x) AS a, COUNT(x) AS n FROM t GROUP BY g HAVING AVG(x) > 90 AND COUNT(x) > 1"
+    world.create("mv", sql, "AGGREGATE_HAVING")
+    world.assert_rows("mv", (1, 97.0, 2))
+    world.change("mv", "INSERT INTO t VALUES (1, 0), (2, 98)")
+    world.assert_rows("mv", (2, 99.0, 2))
+    world.change("mv", "DELETE FROM t WHERE x = 0", "DELETE FROM t WHERE x = 100")
+    world.assert_rows("mv", (1, 97.0, 2))
+    world.change("mv", "UPDATE t SET x = x + 100 WHERE g = 3", "INSERT INTO t VALUES (2, 98)")
+    world.assert_rows("mv", (1, 97.0, 2), (2, 98.0, 2), (3, 115.0, 2))
+    world.change("mv", "DELETE FROM t")
+    world.assert_rows("mv")
+
+
+def test_case_20_a_cte_used_twice(world: World) -> None:
+    """A new row pairs with the old rows in both directions, and with itself."""
+    world.run("CREATE TABLE t (k INTEGER, x INTEGER)", "INSERT INTO t VALUES (1, 10)")
+    world.create(
+        "mv",
+        "WITH c AS (SELECT k, x FROM t WHERE x > 0) "
+        "SELECT l.x AS a, r.x AS b FROM c AS l JOIN c AS r ON l.k = r.k AND l.x <> r.x",
+    )
+    world.change("mv", "INSERT INTO t VALUES (1, 20)")
+    world.assert_rows("mv", (10, 20), (20, 10))
+    world.change("mv", "INSERT INTO t VALUES (1, 30), (1, 10)", "DELETE FROM t WHERE x = 20")
+    world.assert_rows("mv", (10, 30), (10, 30), (30, 10), (30, 10))
+
+
+def test_case_20_a_grouped_cte_used_twice(world: World) -> None:
+    """The same with groups: both uses change in one batch."""
+    world.run("CREATE TABLE t (k INTEGER, x INTEGER)", "INSERT INTO t VALUES (1, 10), (2, 10), (3, 5)")
+    world.create(
+        "mv",
+        "WITH c AS (SELECT k, SUM(x) AS s FROM t GROUP BY k) "
+        "SELECT l.k AS a, r.k AS b, l.s FROM c AS l JOIN c AS r ON l.s = r.s AND l.k < r.k",
+    )
+    world.assert_rows("mv", (1, 2, 10))
+    world.change("mv", "INSERT INTO t VALUES (3, 5), (4, 10), (1, 1)")
+    world.assert_rows("mv", (2, 3, 10), (2, 4, 10), (3, 4, 10))
+
+
+def test_case_21_not_in_and_null(world: World) -> None:
+    """A NULL in the list empties the view; it goes, the rows return; an empty list keeps all rows, even x NULL."""
+    world.run("CREATE TABLE t (x INTEGER)", "CREATE TABLE u (y INTEGER)", "INSERT INTO t VALUES (1), (2), (NULL)")
+    world.run("INSERT INTO u VALUES (2)")
+    world.create_of_a_later_issue("mv", "SELECT x FROM t WHERE x NOT IN (SELECT y FROM u)", construct="not in")
+    world.assert_rows("mv", (1,))
+    world.change("mv", "INSERT INTO u VALUES (NULL)")
+    world.assert_rows("mv")
+    world.change("mv", "DELETE FROM u WHERE y IS NULL")
+    world.assert_rows("mv", (1,))
+    world.change("mv", "DELETE FROM u")
+    world.assert_rows("mv", (1,), (2,), (None,))
+
+
+def test_case_22_a_scalar_subquery_over_nothing(world: World) -> None:
+    """x > (SELECT SUM(y)): when u is emptied the comparison is NULL and the view is empty."""
+    world.run("CREATE TABLE t (x INTEGER)", "CREATE TABLE u (y INTEGER)", "INSERT INTO t VALUES (1), (20)")
+    world.run("INSERT INTO u VALUES (2), (3)")
+    world.create_of_a_later_issue("mv", "SELECT x FROM t WHERE x > (SELECT SUM(y) FROM u)", construct="scalar subquery")
+    world.assert_rows("mv", (20,))
+    world.change("mv", "DELETE FROM u")
+    world.assert_rows("mv")
+    world.change("mv", "INSERT INTO u VALUES (0)")
+    world.assert_rows("mv", (1,), (20,))
