@@ -53,12 +53,12 @@ def test_every_change_of_a_value_is_seen(kind: str) -> None:
         assert rig.collect() == 0
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(20))
 def test_random_changes(seed: int) -> None:
     _random_changes(seed)
 
 
-@pytest.mark.parametrize("seed", range(40, 80))
+@pytest.mark.parametrize("seed", range(20, 40))
 @pytest.mark.usefixtures("many_buckets")
 def test_random_changes_with_many_buckets(seed: int) -> None:
     _random_changes(seed)
@@ -71,7 +71,7 @@ def _random_changes(seed: int) -> None:
     for _ in range(rng.randint(0, 3)):
         rig.run(random_change(rng, columns))
     rig.install()
-    for _ in range(12):
+    for _ in range(10):
         for _ in range(rng.randint(0, 4)):
             rig.run(random_change(rng, columns))
         rig.collect()
