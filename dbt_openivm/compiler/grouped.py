@@ -31,7 +31,6 @@ from dbt_openivm.names import COUNT_STAR, HAVING, MULTIPLICITY, quote
 DELTA = "openivm_delta"
 AFFECTED = "openivm_affected"
 STALE = "openivm_stale"
-FIND_STALE = "find stale groups"
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,7 +226,11 @@ class GroupedProgram(NodeProgram):
             Step("ivm_merge", self.merge_arguments(source, mixed, target), "merge the delta", counts=not target.publish)
         )
         if self.stale_condition(mixed):
-            steps += [self.find_stale(target), self.replace_affected(states, target, after=FIND_STALE), drop(AFFECTED)]
+            steps += [
+                *self.find_stale(target),
+                self.replace_affected(states, target, after=STALE),
+                drop(AFFECTED, STALE),
+            ]
         if target.publish:
             steps += [self.publish_changes(DELTA, target), drop(OLD), drop(DELTA)]
         return steps
@@ -271,10 +274,15 @@ class GroupedProgram(NodeProgram):
         condition = " OR ".join(dict.fromkeys(c.stale for c in self.components if c.stale and not c.signed))
         return re.sub(r'\(t\."[^"]+" \+ (d\."[^"]+")\)', r"\1", condition) or None
 
-    def find_stale(self, target: Target) -> Step:
+    def count_stale(self, target: Target) -> Step:
+        arguments = {"target": target.data, "stale": quote(STALE)}
+        return Step("ivm_count_stale", arguments, "count stale groups", returns=(STALE,))
+
+    def find_stale(self, target: Target) -> list[Step]:
+        """Mostly there are none, and one count says so."""
         keys = [(quote(self.key_columns[key]), quote(key)) for key in self.key_names]
         arguments = {"name": AFFECTED, "target": target.data, "keys": keys, "stale": quote(STALE)}
-        return Step("ivm_find_stale", arguments, FIND_STALE)
+        return [self.count_stale(target), Step("ivm_find_stale", arguments, "find stale groups", after=STALE)]
 
     def replace_affected(self, states: Mapping[str, SourceState], target: Target, after: str | None) -> Step:
         """Recompute the groups in the temporary table of affected keys: replace, insert, or delete what is gone."""
@@ -326,7 +334,7 @@ class GroupedProgram(NodeProgram):
         update = Step("ivm_update_single", arguments, "update the row", counts=not target.publish, expect=1)
         steps = [update]
         if self.stale_condition(mixed):
-            steps += [self.find_stale(target), self.replace_row(states, target, after=FIND_STALE), drop(AFFECTED)]
+            steps += [self.count_stale(target), self.replace_row(states, target, after=STALE)]
         return self.published_single(steps, target)
 
     def replace_single(self, states: Mapping[str, SourceState], target: Target) -> list[Step]:

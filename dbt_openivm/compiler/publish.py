@@ -67,5 +67,5 @@ def full(program: NodeProgram, states: Mapping[str, SourceState], target: Target
     return [keep, create, Step("ivm_publish", difference, "publish the difference", counts=True), drop(OLD)]
 
 
-def drop(name: str) -> Step:
-    return Step("ivm_drop_temporary", {"name": name}, f"drop {name}")
+def drop(name: str, after: str | None = None) -> Step:
+    return Step("ivm_drop_temporary", {"name": name}, f"drop {name}", after=after)

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from dbt_openivm.compiler import publish
 from dbt_openivm.compiler.facts import VISIBLE, Column
 from dbt_openivm.compiler.plan import FULL_REFRESH, PlanNode, RefreshPlan, Step, Target
 from dbt_openivm.compiler.rules import SourceState
-from dbt_openivm.compiler.split import NODE, node_key
+from dbt_openivm.compiler.split import node_key
 from dbt_openivm.engine import cost
 from dbt_openivm.engine.catalog import Catalog, Cursor, ViewRow
-from dbt_openivm.engine.prepare import BUILD, REFRESH, Prepared
+from dbt_openivm.engine.prepare import BUILD, REBUILD, REFRESH, Prepared
 from dbt_openivm.engine.render import Renderer
 from dbt_openivm.engine.runner import Runner, StateChangedError
 from dbt_openivm.engine.session import Session
@@ -71,14 +71,22 @@ class Application:
     def versions(self) -> dict[str, int]:
         return {**self.prepared.versions, **{key: row.version for key, row in self.parents.items()}}
 
-    def states(self, cursors: Mapping[str, int]) -> Sources:
-        """Each source with the shape of its delta, in one statement."""
+    def states(self, cursors: Mapping[str, int], family: Iterable[ViewRow] = ()) -> Sources:
+        """Each source with the shape of its delta, in one statement.
+
+        Raises:
+            StateChangedError: a state of `family` has not the number of rows that its last refresh left.
+        """
         versions, logs = self.versions(), self.logs()
-        if not versions:
-            return {}
         queries = [shape_query(key, logs[key][1], cursors[key], version) for key, version in versions.items()]
+        queries += [count_query(row) for row in family]
         states: Sources = {}
-        for key, inserts, deletes, unit, later in self.session.execute("\nUNION ALL\n".join(queries)):
+        for key, inserts, deletes, unit, later in (
+            self.session.execute("\nUNION ALL\n".join(queries)) if queries else []
+        ):
+            if key is None:
+                check_count(inserts, deletes)
+                continue
             current, log = logs[key]
             states[key] = SourceState(
                 current, log, cursors[key], versions[key], int(inserts), int(deletes), bool(later), bool(unit)
@@ -95,15 +103,20 @@ class Application:
     # --- refresh -----------------------------------------------------------------------------------------------------
 
     def refresh(self) -> Outcome:
-        states = self.states({key: cursor.cursor for key, cursor in self.prepared.cursors.items()})
+        try:
+            return self.follow()
+        except StateChangedError:
+            return self.build("its state was changed from outside", lost=True)
+
+    def follow(self) -> Outcome:
+        """Bring the view from its cursors to the versions pinned for this refresh."""
+        cursors = {key: cursor.cursor for key, cursor in self.prepared.cursors.items()}
+        states = self.states(cursors, self.prepared.family.values())
         rows = sum(state.inserts + state.deletes for state in states.values())
         if not rows and not self.plan.volatile:
             return Outcome("none", None)
         strategy, reason = cost.choose(self.session, self.plan, self.prepared.spec.refresh_mode, states)
-        try:
-            changed = self.maintain(states, full=strategy == "full")
-        except StateChangedError:
-            return self.build("its state was changed from outside", lost=True)
+        changed = self.maintain(states, full=strategy == "full")
         self.catalog.move_cursors(self.prepared.key, self.versions())
         return Outcome(strategy, reason, rows, changed)
 
@@ -125,22 +138,15 @@ class Application:
         return None if full and not target.publish else self.runner.changed
 
     def target(self, node: PlanNode, row: ViewRow) -> Target:
-        consumed = node.number is not None or self.has_consumers(row.key)
+        # A consumer that registers while this refresh runs finds out from `log_start` that it cannot follow.
+        consumed = node.number is not None or row.passed is not None
         return Target(row.data.sql, row.visible.sql, row.log.sql, row.version + 1, consumed)
-
-    def has_consumers(self, key: str) -> bool:
-        table = self.catalog.table("openivm_delta_tables")
-        [(found,)] = self.session.execute(f"SELECT count(*) FROM {table} WHERE source_key = {literal(key)}")
-        return bool(found)
 
     def clean_log(self, row: ViewRow, target: Target) -> None:
         """Remove what every consumer has passed; only this view's own refresh ever deletes from its log."""
         if not target.publish:
             return
-        passed = str(row.version)
-        if row.owner is None:
-            table = self.catalog.table("openivm_delta_tables")
-            passed = f"(SELECT min(cursor) FROM {table} WHERE source_key = {literal(row.key)})"
+        passed = row.version if row.owner is not None else row.passed
         self.session.execute(f"DELETE FROM {row.log.sql} WHERE openivm_batch <= {passed}")
 
     def node_state(self, row: ViewRow, target: Target) -> SourceState:
@@ -168,8 +174,8 @@ class Application:
         self.drop_leftovers()
         self.catalog.put_cursors(self.prepared.key, self.new_cursors())
         self.create_user_view()
-        strategy = "build" if self.prepared.action == BUILD else "rebuild"
-        if strategy == "build" and self.plan.refresh_type == FULL_REFRESH:
+        strategy = BUILD if self.prepared.action == BUILD else REBUILD
+        if strategy == BUILD and self.plan.refresh_type == FULL_REFRESH:
             reason = self.plan.reason
         return Outcome(strategy, reason)
 
@@ -177,7 +183,7 @@ class Application:
         old = self.prepared.family.get(self.row_key(node))
         follows = old is not None and not lost and self.can_follow(old, node) and self.intact(old)
         row = self.new_row(node, old, keep_generation=follows)
-        publishes = follows and node.number is None and self.has_consumers(row.key)
+        publishes = follows and node.number is None and old is not None and old.passed is not None
         target = Target(row.data.sql, row.visible.sql, row.log.sql, row.version, publishes)
         if publishes:
             self.runner.run(publish.full(node.program, states, target))
@@ -284,6 +290,16 @@ def shape_query(key: str, log: str, cursor: int, version: int) -> str:
     )
 
 
+def count_query(row: ViewRow) -> str:
+    """One row like `shape_query`'s without a key: (rows of a state, rows it should have)."""
+    return f"SELECT NULL, (SELECT count(*) FROM {row.data.sql}), {row.row_count}, true, 0"
+
+
+def check_count(found: int, expected: int) -> None:
+    if found != expected:
+        raise StateChangedError(f"{found} rows instead of {expected}")
+
+
 def drop_views(session: Session, catalog: Catalog, rows: Sequence[ViewRow]) -> None:
     """Drop the internal objects of views and forget them."""
     for row in rows:
@@ -292,6 +308,3 @@ def drop_views(session: Session, catalog: Catalog, rows: Sequence[ViewRow]) -> N
         session.execute(f"DROP TABLE IF EXISTS {row.log.sql}")
     if rows:
         catalog.delete_views([row.key for row in rows])
-
-
-__all__ = ["NODE", "Application", "drop_views"]

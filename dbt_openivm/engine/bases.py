@@ -32,6 +32,7 @@ class Bases:
 
     def ready(
         self,
+        row: SourceRow | None,
         key: str,
         from_sql: str,
         relation: RelationName | None,
@@ -43,6 +44,7 @@ class Bases:
         """The source, captured up to now, with at least these columns.
 
         Args:
+            row: the source as the catalog holds it, None if it does not.
             wanted: the capture configured for this very base, None if none is.
             default: the capture for a base that has none yet.
             invocation: what was captured in it is not captured again.
@@ -50,7 +52,6 @@ class Bases:
         Raises:
             ConfigError: the wanted capture cannot serve the base.
         """
-        row = self.catalog.sources(f"source_key = {literal(key)}").get(key)
         if row is None:
             return self.install(key, from_sql, relation, columns, wanted, default, generation=0)
         base = base_of(row, relation)
@@ -157,20 +158,13 @@ class Bases:
 
     def clean(self, row: SourceRow) -> None:
         """Remove log rows that every consumer and every refresh under way has passed."""
-        passed = self.passed(row.key)
-        if passed is None or passed <= row.log_start:
+        pinned = self.coordinator.lowest_pin(row.key)
+        known = [value for value in (row.passed, pinned) if value is not None]
+        if not known or min(known) <= row.log_start:
             return
+        passed = min(known)
         self.session.execute(f"DELETE FROM {row.objects['delta'].sql} WHERE openivm_batch <= {passed}")
         self.catalog.start_log(row.key, passed)
-
-    def passed(self, key: str) -> int | None:
-        """The batch up to which nobody needs the log; None if nothing can be said."""
-        [(lowest,)] = self.session.execute(
-            f"SELECT min(cursor) FROM {self.catalog.table('openivm_delta_tables')} WHERE source_key = {literal(key)}"
-        )
-        pinned = self.coordinator.lowest_pin(key)
-        known = [value for value in (lowest, pinned) if value is not None]
-        return min(known) if known else None
 
     def remove(self, row: SourceRow, relation: RelationName | None) -> None:
         self.capture(row.capture).uninstall(base_of(row, relation))

@@ -73,8 +73,7 @@ class IvmEngine:
             full: rebuild it from scratch.
         """
         view = self.resolve(name)
-        definition = self._definition(view)
-        return self.maintainer.run(self.spec(view, definition, full))[1]
+        return self.maintainer.rerun(view, lambda definition: self.spec(view, definition, full))
 
     def explain(self, sql: str) -> str:
         """How a query would be maintained: operator tree, hidden columns, and the program's SQL."""

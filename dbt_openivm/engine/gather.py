@@ -12,7 +12,7 @@ from dbt_openivm.compiler.facts import BASE, SQL_VIEW, VISIBLE, Column, CompileF
 from dbt_openivm.compiler.lower.references import FILE_READERS, References, parse, references
 from dbt_openivm.engine.session import Session
 from dbt_openivm.errors import QueryError
-from dbt_openivm.names import RelationName, literal
+from dbt_openivm.names import PREFIX, RelationName, literal, split_name
 
 IsView = Callable[[RelationName, str], bool]
 """(name, text of its SQL) -> whether the catalog maintains this view."""
@@ -28,13 +28,44 @@ class Functions:
     macros: dict[str, Macro]
 
 
+NO_FUNCTIONS = Functions(frozenset(), frozenset(), frozenset(), {})
+
+LOOK_UP = """
+SELECT database_name, schema_name, table_name, column_name, data_type, NULL AS sql
+FROM duckdb_columns() WHERE lower(table_name) IN ({names}) AND NOT internal
+UNION ALL
+SELECT database_name, schema_name, view_name, NULL, NULL, sql
+FROM duckdb_views() WHERE lower(view_name) IN ({names}) AND NOT internal
+"""
+"""The columns of relations in the order of the catalog, then the texts of views."""
+
 _BUILT_IN: dict[str, Functions] = {}
 """Functions by DuckDB version: listing them takes longer than a small refresh."""
 
 
-def built_in(session: Session) -> Functions:
+@dataclass(frozen=True)
+class Environment:
+    """The connection as names are resolved in it."""
+
+    version: str
+    search_path: tuple[tuple[str, str], ...]
+    databases: frozenset[str]
+
+
+def environment(session: Session) -> Environment:
+    [(version, database, schema, listed, databases)] = session.execute(
+        "SELECT version(), current_database(), current_schema(), current_setting('search_path'), "
+        "(SELECT list(lower(database_name)) FROM duckdb_databases())"
+    )
+    path = [(database, schema)]
+    for entry in filter(None, str(listed).split(",")):
+        parts = split_name(entry.strip())
+        path.append((parts[0], parts[1]) if len(parts) == 2 else (database, parts[0]))
+    return Environment(version, tuple(dict.fromkeys([*path, (database, "main")])), frozenset(databases))
+
+
+def built_in(session: Session, version: str) -> Functions:
     """DuckDB's own functions, listed once a process."""
-    [(version,)] = session.execute("SELECT version()")
     if version not in _BUILT_IN:
         _BUILT_IN[version] = list_functions(session, "internal")
     return _BUILT_IN[version]
@@ -61,7 +92,53 @@ def list_functions(session: Session, condition: str) -> Functions:
 # DuckDB marks date functions as consistent within a query only, because they depend on the time zone. The time zone is part
 # of how a query is run, as for any other model: it does not make a function volatile.
 NOT_VOLATILE = frozenset(
-    ["+", "-", "age", "century", "date_diff", "date_part", "date_sub", "date_trunc", "datediff", "datepart", "datesub", "datetrunc", "day", "dayname", "dayofmonth", "dayofweek", "dayofyear", "decade", "era", "generate_series", "hour", "isodow", "isoyear", "julian", "last_day", "make_timestamptz", "microsecond", "millennium", "millisecond", "minute", "month", "monthname", "quarter", "range", "second", "strftime", "time_bucket", "timezone", "timezone_hour", "timezone_minute", "week", "weekday", "weekofyear", "year", "yearweek"]
+    [
+        "+",
+        "-",
+        "age",
+        "century",
+        "date_diff",
+        "date_part",
+        "date_sub",
+        "date_trunc",
+        "datediff",
+        "datepart",
+        "datesub",
+        "datetrunc",
+        "day",
+        "dayname",
+        "dayofmonth",
+        "dayofweek",
+        "dayofyear",
+        "decade",
+        "era",
+        "generate_series",
+        "hour",
+        "isodow",
+        "isoyear",
+        "julian",
+        "last_day",
+        "make_timestamptz",
+        "microsecond",
+        "millennium",
+        "millisecond",
+        "minute",
+        "month",
+        "monthname",
+        "quarter",
+        "range",
+        "second",
+        "strftime",
+        "time_bucket",
+        "timezone",
+        "timezone_hour",
+        "timezone_minute",
+        "week",
+        "weekday",
+        "weekofyear",
+        "year",
+        "yearweek",
+    ]
 )
 
 
@@ -71,11 +148,9 @@ class Gatherer:
 
     session: Session
     is_view: IsView
-    search_path: tuple[tuple[str, str], ...]
     relations: dict[str, Relation] = field(default_factory=dict)
     functions: set[str] = field(default_factory=set)
     asked: set[str] = field(default_factory=set)
-    unresolved: set[str] = field(default_factory=set)
 
     def follow(self, found: References) -> None:
         """Look up the names, then the names of the views among them."""
@@ -93,29 +168,24 @@ class Gatherer:
         listed = ", ".join(map(literal, sorted(names)))
         if not listed:
             return []
-        views = {
-            RelationName(*row[:3]): row[3]
-            for row in self.session.execute(
-                "SELECT database_name, schema_name, view_name, sql FROM duckdb_views() "
-                f"WHERE lower(view_name) IN ({listed}) AND NOT internal"
-            )
-        }
+        views: dict[RelationName, str] = {}
         columns: dict[RelationName, list[Column]] = {}
-        for row in self.session.execute(
-            "SELECT database_name, schema_name, table_name, column_name, data_type FROM duckdb_columns() "
-            f"WHERE lower(table_name) IN ({listed}) AND NOT internal ORDER BY table_oid, column_index"
-        ):
-            columns.setdefault(RelationName(*row[:3]), []).append(Column(row[3], row[4]))
+        for database, schema, name, column, type_, sql in self.session.execute(LOOK_UP.format(names=listed)):
+            relation_name = RelationName(database, schema, name)
+            if column is None:
+                views[relation_name] = sql
+            else:
+                columns.setdefault(relation_name, []).append(Column(column, type_))
         queries = []
-        for name, cols in columns.items():
-            relation = self.relation(name, tuple(cols), views.get(name))
-            self.relations[name.key] = relation
+        for relation_name, listed_columns in columns.items():
+            relation = self.relation(relation_name, tuple(listed_columns), views.get(relation_name))
+            self.relations[relation_name.key] = relation
             if relation.kind == SQL_VIEW:
                 queries.append(sqlglot.parse_one(relation.definition or "", dialect="duckdb"))
         return queries
 
     def relation(self, name: RelationName, columns: tuple[Column, ...], view_sql: str | None) -> Relation:
-        if view_sql is None:
+        if view_sql is None or name.schema.lower().startswith(PREFIX):
             return Relation(name.key, name.sql, columns, BASE)
         if self.is_view(name, view_sql):
             return Relation(name.key, name.sql, columns, VISIBLE)
@@ -166,52 +236,37 @@ def output_columns(session: Session, query: str) -> tuple[Column, ...]:
     return named
 
 
-def search_path(session: Session) -> tuple[tuple[str, str], ...]:
-    [(database, schema, listed)] = session.execute(
-        "SELECT current_database(), current_schema(), current_setting('search_path')"
-    )
-    path = [(database, schema)]
-    for entry in (part.strip().strip('"') for part in str(listed).split(",")):
-        if entry:
-            parts = entry.replace('"', "").split(".")
-            path.append((parts[0], parts[1]) if len(parts) == 2 else (database, parts[0]))
-    return tuple(dict.fromkeys([*path, (database, "main")]))
-
-
-def gather(session: Session, query: str, is_view: IsView, also: str) -> CompileFacts:
-    """The facts about everything `query` names, and about relations called `also` (the view itself).
+def gather(session: Session, query: str, is_view: IsView, also: Iterable[str]) -> CompileFacts:
+    """The facts about everything `query` names, and about relations called `also` (the view itself and its objects).
 
     Raises:
         QueryError: the query is no single SELECT.
     """
-    path = search_path(session)
-    gatherer = Gatherer(session, is_view, path)
+    place = environment(session)
+    gatherer = Gatherer(session, is_view)
     try:
         found = references(parse(query))
     except sqlglot.errors.SqlglotError:
         found = References(frozenset(), frozenset(), frozenset())
-    gatherer.follow(replace(found, tables=found.tables | {(also,)}))
-    add_files(session, gatherer, found, path)
-    known = built_in(session)
-    own = (
-        list_functions(session, "NOT internal")
-        if gatherer.functions - known.internal
-        else Functions(frozenset(), frozenset(), frozenset(), {})
-    )
-    databases = frozenset(row[0].lower() for row in session.execute("SELECT database_name FROM duckdb_databases()"))
+    gatherer.follow(replace(found, tables=found.tables | {(name,) for name in also}))
+    add_files(session, gatherer, found, place)
+    known = built_in(session, place.version)
+    own = NO_FUNCTIONS
+    if gatherer.functions - known.internal:
+        own = list_functions(session, "NOT internal")
     return CompileFacts(
         relations=gatherer.relations,
-        search_path=path,
-        databases=databases,
+        search_path=place.search_path,
+        databases=place.databases,
         volatile_functions=known.volatile | own.volatile,
         aggregate_functions=known.aggregates | own.aggregates,
         macros=own.macros,
     )
 
 
-def add_files(session: Session, gatherer: Gatherer, found: References, path: tuple[tuple[str, str], ...]) -> None:
+def add_files(session: Session, gatherer: Gatherer, found: References, place: Environment) -> None:
     """``FROM 'data.parquet'``: a name that no catalog entry has but DuckDB can read is a file."""
-    facts = CompileFacts(gatherer.relations, path)
+    facts = CompileFacts(gatherer.relations, place.search_path)
     for parts in found.tables:
         if len(parts) == 1 and facts.resolve(parts) is None and "." in parts[0]:
             text = RelationName("", "", parts[0]).sql.split(".", 2)[-1]

@@ -10,13 +10,13 @@ from typing import TypeVar
 from dbt_openivm.compiler.explain import explain
 from dbt_openivm.engine.apply import Application, drop_views
 from dbt_openivm.engine.bases import Bases
-from dbt_openivm.engine.catalog import Catalog, create_schema
+from dbt_openivm.engine.catalog import Catalog, ViewRow, create_schema
 from dbt_openivm.engine.coordinate import Coordinator, coordinator
 from dbt_openivm.engine.prepare import REFRESH, Prepared, Preparer, compile_view, relation_name
 from dbt_openivm.engine.render import Renderer
 from dbt_openivm.engine.session import Session
 from dbt_openivm.engine.types import RefreshResult, ViewSpec
-from dbt_openivm.errors import UnsafeError
+from dbt_openivm.errors import QueryError, UnsafeError
 from dbt_openivm.names import RelationName, internal_schema, literal
 
 _SETUP = threading.Lock()
@@ -66,11 +66,31 @@ class Maintainer:
 
     def run(self, spec: ViewSpec) -> tuple[Prepared, RefreshResult]:
         """Prepare and apply in one transaction of our own, begun only when the locks are held."""
-        with self.coordinator.view_lock(spec.name.key), self.coordinator.lock:
-            return self.transaction(lambda: self._run(spec))
+        return self.alone(spec.name, lambda: self._run(spec, None))
 
-    def _run(self, spec: ViewSpec) -> tuple[Prepared, RefreshResult]:
-        prepared = self._prepare(spec)
+    def rerun(self, view: RelationName, spec_of: Callable[[str], ViewSpec]) -> RefreshResult:
+        """`run` a view that exists, by the definition in the catalog.
+
+        Raises:
+            QueryError: there is no such view.
+        """
+
+        def work() -> RefreshResult:
+            rows = self.catalog.views()
+            found = [row for row in rows if row.key == view.key and row.owner is None]
+            if not found:
+                raise QueryError(f"There is no incremental view {view}. Create it with create_view().")
+            return self._run(spec_of(found[0].definition), rows)[1]
+
+        return self.alone(view, work)
+
+    def alone(self, view: RelationName, work: Callable[[], Result]) -> Result:
+        """Do `work` in a transaction of our own, with nobody else refreshing the view or capturing."""
+        with self.coordinator.view_lock(view.key), self.coordinator.lock:
+            return self.transaction(work)
+
+    def _run(self, spec: ViewSpec, rows: list[ViewRow] | None) -> tuple[Prepared, RefreshResult]:
+        prepared = self._prepare(spec, rows)
         return prepared, self.apply(prepared)
 
     def prepare(self, spec: ViewSpec, in_transaction: bool = False) -> Prepared:
@@ -108,8 +128,8 @@ class Maintainer:
             raise
         return result
 
-    def _prepare(self, spec: ViewSpec) -> Prepared:
-        prepared = self.preparer.prepare(spec)
+    def _prepare(self, spec: ViewSpec, rows: list[ViewRow] | None = None) -> Prepared:
+        prepared = self.preparer.prepare(spec, rows)
         if prepared.action != REFRESH:
             create_schema(self.session, self.catalog.database, internal_schema(spec.name.schema))
         return prepared
@@ -129,8 +149,7 @@ class Maintainer:
 
     def drop_view(self, view: RelationName) -> None:
         """`drop` in a transaction of its own."""
-        with self.coordinator.view_lock(view.key), self.coordinator.lock:
-            self.transaction(lambda: self.drop(view))
+        self.alone(view, lambda: self.drop(view))
 
     def drop(self, view: RelationName) -> None:
         """Remove a view and its objects, inside the caller's open transaction; sources that nobody reads any more too.
@@ -143,9 +162,20 @@ class Maintainer:
             raise UnsafeError(
                 f"The view {view} is read by {', '.join(readers)}. Nothing was changed. Drop those views first."
             )
-        self.session.execute(f"DROP VIEW IF EXISTS {view.sql}")
-        drop_views(self.session, self.catalog, self.catalog.family(view.key))
+        family = self.catalog.family(view.key)
+        for row in family:
+            self.drop_user_view(row)
+        drop_views(self.session, self.catalog, family)
         self.drop_unread_sources()
+
+    def drop_user_view(self, row: ViewRow) -> None:
+        """Drop the view that users query, unless something else has taken its name."""
+        found = self.session.execute(
+            f"SELECT sql FROM duckdb_views() WHERE database_name = {literal(row.name.database)} "
+            f"AND schema_name = {literal(row.name.schema)} AND view_name = {literal(row.name.name)}"
+        )
+        if found and row.visible.name in found[0][0]:
+            self.session.execute(f"DROP VIEW {row.name.sql}")
 
     def drop_unread_sources(self) -> list[str]:
         """Remove the captures of bases that no view reads; returns their keys."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from dbt_openivm.compiler.compile import analyse, difference, finish
@@ -75,18 +75,19 @@ class Preparer:
         self.bases = bases
         self._compiled: dict[str, tuple[CompileFacts, RefreshPlan]] = {}
 
-    def prepare(self, spec: ViewSpec) -> Prepared:
+    def prepare(self, spec: ViewSpec, rows: Sequence[ViewRow] | None = None) -> Prepared:
+        """Prepare one view; `rows` are the catalog's views, if they were read in this transaction already."""
         started = time.perf_counter()
-        views = {row.key: row for row in self.catalog.views()}
-        plan, facts = self.compile(spec, views)
-        self.check(spec, plan)
+        views = {row.key: row for row in (self.catalog.views() if rows is None else rows)}
         family = {key: row for key, row in views.items() if spec.name.key in (key, row.owner)}
+        plan, facts = self.compile(spec, views, family)
+        self.check(spec, plan)
+        found = self.catalog.cursors(f"view_key = {literal(spec.name.key)}") if family else []
+        cursors = {cursor.source_key: cursor for cursor in found}
         sources = self.capture(spec, plan, facts)
         currents = {key: self.bases.current(row, relation_name(row.from_sql)) for key, row in sources.items()}
-        found = self.catalog.cursors(f"view_key = {literal(spec.name.key)}")
-        cursors = {cursor.source_key: cursor for cursor in found}
         parents = {key: views[key] for key in plan.sources if key in views}
-        action, reason = self.decide(spec, plan, family, sources, parents, cursors)
+        action, reason = self.decide(spec, plan, facts, family, missed_changes(sources, parents, cursors))
         ours = facts.relations.get(spec.name.key)
         return Prepared(
             spec, plan, facts, action, reason, family, sources, currents, cursors,
@@ -95,9 +96,12 @@ class Preparer:
 
     # --- compile -----------------------------------------------------------------------------------------------------
 
-    def compile(self, spec: ViewSpec, views: Mapping[str, ViewRow]) -> tuple[RefreshPlan, CompileFacts]:
+    def compile(
+        self, spec: ViewSpec, views: Mapping[str, ViewRow], family: Mapping[str, ViewRow]
+    ) -> tuple[RefreshPlan, CompileFacts]:
         """The plan, taken from memory where neither query nor facts changed."""
-        facts = gather(self.session, spec.sql, maintained(views), also=spec.name.name)
+        also = {spec.name.name, *(name.name for row in family.values() for name in row.objects)}
+        facts = gather(self.session, spec.sql, maintained(views), also)
         known = self._compiled.get(spec.sql)
         if known is not None and known[0] == facts:
             return known[1], facts
@@ -123,22 +127,21 @@ class Preparer:
     # --- capture -----------------------------------------------------------------------------------------------------
 
     def capture(self, spec: ViewSpec, plan: RefreshPlan, facts: CompileFacts) -> dict[str, SourceRow]:
-        rows: dict[str, SourceRow] = {}
-        for key, columns in plan.sources.items():
-            relation = facts.relations[key]
-            if relation.kind != VISIBLE:
-                rows[key] = self.capture_base(spec, relation, columns)
-        return rows
+        bases = [key for key in plan.sources if facts.relations[key].kind != VISIBLE]
+        known = self.catalog.sources_of(bases)
+        return {key: self.capture_base(spec, facts.relations[key], plan.sources[key], known.get(key)) for key in bases}
 
-    def capture_base(self, spec: ViewSpec, relation: Relation, columns: tuple[Column, ...]) -> SourceRow:
+    def capture_base(
+        self, spec: ViewSpec, relation: Relation, columns: tuple[Column, ...], row: SourceRow | None
+    ) -> SourceRow:
         coordinator = self.bases.coordinator
-        row = self.bases.ready(
-            relation.key, relation.sql, relation_name(relation.sql), columns, spec.captures.get(relation.key), spec.capture,
+        ready = self.bases.ready(
+            row, relation.key, relation.sql, relation_name(relation.sql), columns, spec.captures.get(relation.key), spec.capture,
             spec.invocation,
         )  # fmt: skip
         if spec.invocation is not None:
-            coordinator.captured[spec.invocation].setdefault(relation.key, row.version)
-        return row
+            coordinator.captured[spec.invocation].setdefault(relation.key, ready.version)
+        return ready
 
     # --- decide ------------------------------------------------------------------------------------------------------
 
@@ -146,41 +149,22 @@ class Preparer:
         self,
         spec: ViewSpec,
         plan: RefreshPlan,
+        facts: CompileFacts,
         family: Mapping[str, ViewRow],
-        sources: Mapping[str, SourceRow],
-        parents: Mapping[str, ViewRow],
-        cursors: Mapping[str, Cursor],
+        missed: str | None,
     ) -> tuple[str, str | None]:
+        """Build, rebuild (and why), or refresh."""
         root = family.get(spec.name.key)
         if root is None:
             return BUILD, None
         if spec.full_refresh:
             return REBUILD, "a full refresh was asked for"
-        changed = difference(root.fingerprint, plan.fingerprint)
-        if changed is not None:
-            return REBUILD, changed
-        damage = self.damage(plan, family)
-        if damage is not None:
-            return REBUILD, damage
-        missed = missed_changes(sources, parents, cursors)
-        return (REFRESH, None) if missed is None else (REBUILD, missed)
-
-    def damage(self, plan: RefreshPlan, family: Mapping[str, ViewRow]) -> str | None:
-        """What was done to the view's internal objects from outside, or None."""
-        if len(family) != len(plan.nodes):
-            return "its internal objects were changed from outside"
-        wanted = [name for row in family.values() for name in (row.data, row.log, row.visible)]
-        listed = " OR ".join(f"(schema_name = {literal(n.schema)} AND table_name = {literal(n.name)})" for n in wanted)
-        [(found,)] = self.session.execute(
-            "SELECT count(*) FROM (SELECT database_name, schema_name, table_name FROM duckdb_tables() UNION ALL "
-            "SELECT database_name, schema_name, view_name FROM duckdb_views()) AS objects "
-            f"WHERE database_name = {literal(self.catalog.database)} AND ({listed})"
+        whole = len(family) == len(plan.nodes) and all(
+            name.key in facts.relations for row in family.values() for name in row.objects
         )
-        if found != len(wanted):
-            return "its internal objects were changed from outside"
-        counted = " AND ".join(f"(SELECT count(*) FROM {row.data.sql}) = {row.row_count}" for row in family.values())
-        [(same,)] = self.session.execute(f"SELECT {counted}")
-        return None if same else "its state was changed from outside"
+        changed = difference(root.fingerprint, plan.fingerprint)
+        reason = changed or (None if whole else "its internal objects were changed from outside") or missed
+        return (REFRESH, None) if reason is None else (REBUILD, reason)
 
 
 def missed_changes(
@@ -213,7 +197,7 @@ def maintained(views: Mapping[str, ViewRow]) -> IsView:
 
 def compile_view(session: Session, spec: ViewSpec, views: Mapping[str, ViewRow]) -> tuple[RefreshPlan, CompileFacts]:
     """The plan of a view, from what DuckDB knows now."""
-    facts = gather(session, spec.sql, maintained(views), also=spec.name.name)
+    facts = gather(session, spec.sql, maintained(views), {spec.name.name})
     return make_plan(session, spec, facts), facts
 
 

@@ -12,7 +12,7 @@
 
 {%- macro openivm__ivm_find_stale(step) -%}
 CREATE OR REPLACE TEMPORARY TABLE {{ step.name }} AS
-SELECT {% for held, key in step['keys'] %}{{ held }} AS {{ key }}{{ ', ' if not loop.last }}{% else %}1 AS openivm_row{% endfor %}
+SELECT {% for held, key in step['keys'] %}{{ held }} AS {{ key }}{{ ', ' if not loop.last }}{% endfor %}
 
 FROM {{ step.target }}
 WHERE {{ step.stale }}

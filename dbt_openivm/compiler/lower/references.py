@@ -11,7 +11,25 @@ from dbt_openivm.compiler.lower.expressions import function_name
 from dbt_openivm.errors import QueryError
 
 FILE_READERS = frozenset(
-    ["read_parquet", "parquet_scan", "read_csv", "read_csv_auto", "read_json", "read_json_auto", "read_ndjson", "read_ndjson_auto", "read_json_objects", "read_ndjson_objects", "read_text", "read_blob", "delta_scan", "iceberg_scan", "postgres_scan", "sqlite_scan", "mysql_scan"]
+    [
+        "read_parquet",
+        "parquet_scan",
+        "read_csv",
+        "read_csv_auto",
+        "read_json",
+        "read_json_auto",
+        "read_ndjson",
+        "read_ndjson_auto",
+        "read_json_objects",
+        "read_ndjson_objects",
+        "read_text",
+        "read_blob",
+        "delta_scan",
+        "iceberg_scan",
+        "postgres_scan",
+        "sqlite_scan",
+        "mysql_scan",
+    ]
 )
 """Table functions whose rows are data that may change: bases, captured by diff."""
 
