@@ -236,17 +236,10 @@ class GroupedProgram(NodeProgram):
         return steps
 
     def merge_arguments(self, source: str, mixed: bool, target: Target) -> dict[str, object]:
-        merged = {c.name: parse(c.merged) for c in self.components}
-        initial = {c.name: parse(c.initial) for c in self.components}
-        updates = {name: sql.text(value) for name, value in merged.items()}
-        inserts = {self.key_columns[key]: f"d.{quote(key)}" for key in self.key_names}
-        inserts |= {name: sql.text(value) for name, value in initial.items()}
-        for name, value in self.derived.items():
-            updates[name] = self.derived_text(name, value, merged, "t")
-            inserts[name] = self.derived_text(name, value, initial, "d")
+        updates, inserts = dict(self.updates), dict(self.inserts)
         stale = self.stale_condition(mixed)
         if self.can_go_stale:
-            inserts[STALE] = self.initially_stale(mixed) or "false"
+            inserts[STALE] = self.initially_stale or "false"
         if stale:
             updates[STALE] = stale
         return {
@@ -258,18 +251,38 @@ class GroupedProgram(NodeProgram):
             "inserts": [(quote(name), value) for name, value in inserts.items()],
         }
 
+    @cached_property
+    def updates(self) -> dict[str, str]:
+        """New value of each column of a group that the state holds, over ``t`` and ``d``."""
+        merged = {c.name: parse(c.merged) for c in self.components}
+        derived = {name: self.derived_text(name, value, merged, "t") for name, value in self.derived.items()}
+        return {c.name: c.merged for c in self.components} | derived
+
+    @cached_property
+    def inserts(self) -> dict[str, str]:
+        """Value of each column of a new group, over ``d``."""
+        initial = {c.name: parse(c.initial) for c in self.components}
+        keys = {self.key_columns[key]: f"d.{quote(key)}" for key in self.key_names}
+        derived = {name: self.derived_text(name, value, initial, "d") for name, value in self.derived.items()}
+        return keys | {c.name: c.initial for c in self.components} | derived
+
     def derived_text(self, name: str, value: exp.Expr, parts: Mapping[str, exp.Expr], side: str) -> str:
         """A derived column over merged (or initial) components and the keys of `side`."""
-        calls = {call: sql.substitute(final, parts) for call, final in self.parts.finals.items()}
+        calls = {
+            call: exp.Paren(this=sql.substitute(final, parts))
+            for call, final in self.parts.finals.items()
+            if call in sql.column_names(value)
+        }
         keys = {key: sql.qualified(side, self.key_columns[key] if side == "t" else key) for key in self.key_names}
-        result = sql.substitute(value, {**keys, **{call: exp.Paren(this=final) for call, final in calls.items()}})
+        result = sql.substitute(value, {**keys, **calls})
         return sql.text(visible(result) if name == HAVING else result)
 
     def stale_condition(self, mixed: bool) -> str | None:
         conditions = [c.stale for c in self.components if c.stale and (mixed or not c.signed)]
         return " OR ".join(dict.fromkeys(conditions)) or None
 
-    def initially_stale(self, mixed: bool) -> str | None:
+    @cached_property
+    def initially_stale(self) -> str | None:
         """The condition for a group that the state does not hold yet: the same, with nothing before the delta."""
         condition = " OR ".join(dict.fromkeys(c.stale for c in self.components if c.stale and not c.signed))
         return re.sub(r'\(t\."[^"]+" \+ (d\."[^"]+")\)', r"\1", condition) or None

@@ -142,12 +142,12 @@ class Bases:
         return any(row[0] == name for row in self.session.execute(f"DESCRIBE SELECT * FROM {from_sql}"))
 
     def collect(self, row: SourceRow, base: Base) -> SourceRow:
-        self.clean(row)
         version = row.version + 1
         if not self.capture(row.capture).collect(base, version):
             return row
-        self.catalog.advance_source(row.key, version)
-        return replace(row, version=version)
+        log_start = self.clean(row)
+        self.catalog.advance_source(row.key, version, log_start)
+        return replace(row, version=version, log_start=log_start)
 
     def widen(self, row: SourceRow, base: Base, missing: Sequence[Column]) -> SourceRow:
         wider = replace(base, columns=(*base.columns, *missing))
@@ -156,15 +156,15 @@ class Bases:
         self.catalog.put_source(row)
         return row
 
-    def clean(self, row: SourceRow) -> None:
-        """Remove log rows that every consumer and every refresh under way has passed."""
+    def clean(self, row: SourceRow) -> int:
+        """Remove log rows that every consumer and every refresh under way has passed; returns where the log now starts."""
         pinned = self.coordinator.lowest_pin(row.key)
         known = [value for value in (row.passed, pinned) if value is not None]
         if not known or min(known) <= row.log_start:
-            return
+            return row.log_start
         passed = min(known)
         self.session.execute(f"DELETE FROM {row.objects['delta'].sql} WHERE openivm_batch <= {passed}")
-        self.catalog.start_log(row.key, passed)
+        return passed
 
     def remove(self, row: SourceRow, relation: RelationName | None) -> None:
         self.capture(row.capture).uninstall(base_of(row, relation))

@@ -216,15 +216,10 @@ class Catalog:
     def delete_source(self, key: str) -> None:
         self.session.execute(f"DELETE FROM {self.table('openivm_sources')} WHERE source_key = {literal(key)}")
 
-    def advance_source(self, key: str, version: int) -> None:
-        self._set_source(key, f"version = {version}")
-
-    def start_log(self, key: str, log_start: int) -> None:
-        self._set_source(key, f"log_start = {log_start}")
-
-    def _set_source(self, key: str, assignment: str) -> None:
+    def advance_source(self, key: str, version: int, log_start: int) -> None:
         self.session.execute(
-            f"UPDATE {self.table('openivm_sources')} SET {assignment} WHERE source_key = {literal(key)}"
+            f"UPDATE {self.table('openivm_sources')} SET version = {version}, log_start = {log_start} "
+            f"WHERE source_key = {literal(key)}"
         )
 
     # --- cursors -----------------------------------------------------------------------------------------------------

@@ -143,6 +143,7 @@ class DiffCapture(Capture):
 def _arguments(base: Base) -> Mapping[str, Any]:
     """What the templates of this capture read, apart from batch and buckets."""
     pairs = zip(row_keys(base.columns, "kept."), row_keys(base.columns, "gone."), strict=True)
+    hidden = any(column.name.lower() == "rowid" for column in base.columns)
     return {
         "source": base.from_sql,
         "copy": base.objects["copy"].sql,
@@ -154,6 +155,6 @@ def _arguments(base: Base) -> Mapping[str, Any]:
         "keys": row_keys(base.columns),
         "same": [f"{kept} IS NOT DISTINCT FROM {gone}" for kept, gone in pairs] or ["true"],
         "hash": row_hash(base.columns),
-        "by_rowid": all(column.name.lower() != "rowid" for column in base.columns),
+        "rowid": "CAST(NULL AS BIGINT)" if hidden else "rowid",
         "timestamp": TIMESTAMP_SQL,
     }
