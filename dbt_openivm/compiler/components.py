@@ -201,8 +201,11 @@ def count_rule(result: Decomposition, call: Call, type_: str | None) -> str | No
 
 
 def count_if_rule(result: Decomposition, call: Call, type_: str | None) -> str | None:
+    # DuckDB's count_if is NULL, not 0, where it saw no value
     argument = result.argument(filtered_argument(call))
-    return f'"{result.add(counted("true", argument, f"""CAST("{argument}" AS BOOLEAN)"""))}"'
+    seen = result.add(non_null(argument))
+    true = result.add(counted("true", argument, f'CAST("{argument}" AS BOOLEAN)'))
+    return f'CASE WHEN "{seen}" > 0 THEN "{true}" END'
 
 
 def bool_and_rule(result: Decomposition, call: Call, type_: str | None) -> str | None:

@@ -146,8 +146,8 @@ class Catalog:
         rows = self.session.execute(
             "SELECT view_key, view_database, view_schema, view_name, owner, definition, fingerprint, refresh_type, reason, "
             "internal_schema, data_table, visible_view, delta_table, columns, version, log_start, generation, row_count, "
-            f"(SELECT min(cursor) FROM {self.table('openivm_delta_tables')} WHERE source_key = view_key) "
-            f"FROM {self.table('openivm_views')} WHERE {condition}"
+            f"(SELECT min(cursor) FROM {self.table('openivm_delta_tables')} AS c WHERE c.source_key = v.view_key) "
+            f"FROM {self.table('openivm_views')} AS v WHERE {condition}"
         )
         return [self._view(row) for row in rows]
 

@@ -83,11 +83,19 @@ def list_functions(session: Session, condition: str) -> Functions:
     }
     return Functions(
         frozenset(row[0] for row in rows if row[5]),
-        frozenset(row[0] for row in rows if row[2] in ("VOLATILE", "CONSISTENT_WITHIN_QUERY")) - NOT_VOLATILE,
-        frozenset(row[0] for row in rows if row[1] == "aggregate"),
+        frozenset(row[0] for row in rows if row[2] in ("VOLATILE", "CONSISTENT_WITHIN_QUERY")) - NOT_VOLATILE
+        | VOLATILE_MACROS,
+        frozenset(row[0] for row in rows if row[1] == "aggregate") | AGGREGATE_MACROS,
         macros,
     )
 
+
+# DuckDB ships some functions as macros, whose kind it does not tell.
+VOLATILE_MACROS = frozenset({"ago", "pg_conf_load_time", "pg_postmaster_start_time"})
+AGGREGATE_MACROS = frozenset(
+    "geomean geometric_mean wavg weighted_avg json_group_array json_group_object json_group_structure "
+    "variant_group_array".split()
+)
 
 # DuckDB marks date functions as consistent within a query only, because they depend on the time zone. The time zone is part
 # of how a query is run, as for any other model: it does not make a function volatile.

@@ -31,11 +31,17 @@ REFUSED: tuple[tuple[type[exp.Expr], str], ...] = (
 )
 
 
+UNNESTING = frozenset({"unnest", "generate_subscripts", "regexp_split_to_table"})
+"""Functions that make several rows of one."""
+
+
 def refuse(node: exp.Expr) -> None:
     """Raise for a construct that no operator handles yet."""
     for kind, name in REFUSED:
         if isinstance(node, kind) and not isinstance(node.parent, exp.Count):
             raise UnsupportedError(f"{name}{place(node)}")
+    if isinstance(node, exp.Anonymous) and function_name(node) in UNNESTING:
+        raise UnsupportedError(f"{function_name(node)}(){place(node)}")
 
 
 def function_name(node: exp.Expr) -> str:
@@ -109,7 +115,7 @@ class Binder:
         if len(parts) == 1:
             meant = self.alias(parts[0])
             if meant is not None:
-                return exp.Paren(this=self.bind(meant, locals_))
+                return grouped(self.bind(meant, locals_))
             if self.scope.has_alias(parts[0]):
                 raise UnsupportedError(f"the whole row of {parts[0]} as a value{place(node)}")
         raise UnsupportedError(f"the column {'.'.join(parts)}, which could not be resolved{place(node)}")
@@ -121,6 +127,12 @@ class Binder:
                 return fields(column(flat), parts[width + 1 :])
         flat = self.scope.unqualified(parts[0])
         return None if flat is None else fields(column(flat), parts[1:])
+
+
+def grouped(value: exp.Expr) -> exp.Expr:
+    """`value` in parentheses where it could be torn apart by an operator around it."""
+    atomic = isinstance(value, exp.Column | exp.Literal | exp.Func | exp.Paren | exp.Cast)
+    return value if atomic and not isinstance(value, exp.Binary) else exp.Paren(this=value)
 
 
 def fields(value: exp.Expr, names: list[str]) -> exp.Expr:

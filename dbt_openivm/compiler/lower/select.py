@@ -140,7 +140,7 @@ class SelectList:
         """Aggregate, then HAVING, then the select list over keys and calls."""
         group = node.args.get("group")
         for value in self.group_values(group):
-            bound = self.bind(value)
+            bound = self.bind(value).unnest()
             if all(bound != known for _, known in self.keys):
                 self.keys.append((unique_name(f"openivm_key_{len(self.keys)}", self.taken), bound))
         names: set[str] = set()
@@ -191,7 +191,7 @@ class SelectList:
 
     def key_of(self, node: exp.Expr) -> exp.Expr | None:
         try:
-            bound = Binder(self.scope, self.facts).bind(node)
+            bound = Binder(self.scope, self.facts).bind(node).unnest()
         except UnsupportedError:
             return None
         return next((column(name) for name, known in self.keys if known == bound), None)
