@@ -1,4 +1,4 @@
-"""Peak memory of one operation: a process of its own that does nothing else, and how much of it was resident at most.
+"""Peak memory and time of one operation in a process of its own that does nothing else.
 
 `python -m benchmarks.memory refresh FILE A` refreshes the engine's view, `recompute` runs its query into a temporary
 table, `idle` only connects. All three import the same modules.
@@ -10,21 +10,31 @@ import resource
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import duckdb
 
-from benchmarks.measure import recompute
+from benchmarks.measure import milliseconds, recompute
 from benchmarks.views import VIEWS, View
 
 STATUS = Path("/proc/self/status")
 
 
-def peak(operation: str, database: Path, view: View) -> float:
-    """Megabytes that a process took at most to do one operation on a database."""
+@dataclass(frozen=True)
+class Alone:
+    """What one operation took: megabytes resident at most, and milliseconds without imports and connecting."""
+
+    megabytes: float
+    milliseconds: float
+
+
+def alone(operation: str, database: Path, view: View) -> Alone:
+    """Do one operation on a database in a new process."""
     command = [sys.executable, "-m", "benchmarks.memory", operation, str(database), view.name]
     done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=Path(__file__).parent.parent)
-    return float(done.stdout.splitlines()[-1]) / 1e6
+    taken, took = done.stdout.split()[-2:]
+    return Alone(float(taken) / 1e6, float(took))
 
 
 def _refresh(con: duckdb.DuckDBPyConnection, _: View) -> None:
@@ -45,12 +55,14 @@ OPERATIONS: dict[str, Callable[[duckdb.DuckDBPyConnection, View], object]] = {
 
 
 def main(operation: str, database: str, view: str) -> None:
-    """Do one operation, and print the bytes it took."""
+    """Do one operation, and print the bytes and the milliseconds it took."""
+    import sqlglot.dialects.duckdb  # noqa: F401, sqlglot loads it on first use
+
     import dbt_openivm.engine.engine  # noqa: F401
 
     with duckdb.connect(database) as con:
-        OPERATIONS[operation](con, VIEWS[view])
-    print(_resident_peak())
+        took = milliseconds(lambda: OPERATIONS[operation](con, VIEWS[view]))
+    print(_resident_peak(), took)
 
 
 def _resident_peak() -> int:

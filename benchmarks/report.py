@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from benchmarks.measure import middle
+from benchmarks.memory import Alone
 from benchmarks.sales import Change
 from benchmarks.sides import Samples
 from benchmarks.views import View
@@ -38,7 +39,7 @@ class Row:
     hand: Samples
     engine: Samples
     dbt: dict[str, Samples] = field(default_factory=dict)
-    memory: dict[str, float] = field(default_factory=dict)
+    alone: dict[str, Alone] = field(default_factory=dict)
 
     @property
     def recompute(self) -> float:
@@ -94,9 +95,9 @@ def times(rows: Sequence[Row]) -> str:
 
 
 def writers(rows: Sequence[Row]) -> str:
-    """What the triggers cost whoever writes to the tables, and the peak memory of both ways."""
-    heads = ("view", "change", "write, plain", "write, captured", "memory of refresh", "memory of recompute", "ratio")
-    return markdown(heads, [_writer_cells(row) for row in rows if row.memory])
+    """What the triggers cost whoever writes to the tables; time and memory of both ways in a process of their own."""
+    heads = ("view", "change", "write", "with triggers", "refresh", "recompute", "refresh", "recompute")
+    return markdown(heads, [_writer_cells(row) for row in rows if row.alone])
 
 
 def targets(rows: Sequence[Row], compile_ms: dict[str, float]) -> list[Target]:
@@ -105,7 +106,7 @@ def targets(rows: Sequence[Row], compile_ms: dict[str, float]) -> list[Target]:
         *(_speed_up(row) for row in rows if row.change == Change(inserts=1000)),
         *(_hand(row) for row in rows),
         *(_no_change(row) for row in rows if row.change == Change()),
-        *(_memory(row) for row in rows if row.memory),
+        *(_memory(row) for row in rows if row.alone),
         *(_compile(view, took) for view, took in compile_ms.items()),
     ]
 
@@ -145,7 +146,7 @@ def _no_change(row: Row) -> Target:
 
 
 def _memory(row: Row) -> Target:
-    ratio = row.memory["refresh"] / row.memory["recompute"]
+    ratio = row.alone["refresh"].megabytes / row.alone["recompute"].megabytes
     name = f"{row.change.title}, at most {MEMORY_RATIO}x the recompute's memory"
     return Target(name, row.view.name, f"{ratio:.2f}x", ratio <= MEMORY_RATIO)
 
@@ -155,15 +156,16 @@ def _compile(view: str, took: float) -> Target:
 
 
 def _writer_cells(row: Row) -> tuple[str, ...]:
-    refresh, recompute = row.memory["refresh"], row.memory["recompute"]
+    refresh, recompute = row.alone["refresh"], row.alone["recompute"]
     return (
         row.view.name,
         row.change.title,
         _ms(middle(row.hand.write)),
         _ms(middle(row.engine.write)),
-        f"{refresh:,.0f} MB",
-        f"{recompute:,.0f} MB",
-        f"{refresh / recompute:.2f}",
+        _ms(refresh.milliseconds),
+        _ms(recompute.milliseconds),
+        f"{refresh.megabytes:,.0f} MB",
+        f"{recompute.megabytes:,.0f} MB",
     )
 
 

@@ -32,7 +32,15 @@ class Project:
 
     def __init__(self, database: Path, threads: int = 1) -> None:
         self.database = database
-        self._options = ["--project-dir", str(FOLDER), "--profiles-dir", str(FOLDER), "--log-level", "none"]
+        self._options = [
+            "--project-dir",
+            str(FOLDER),
+            "--profiles-dir",
+            str(FOLDER),
+            "--log-level",
+            "none",
+            "--no-use-colors",
+        ]
         self._options += ["--target-path", str(database.parent / "target"), "--log-path", str(database.parent / "logs")]
         os.environ["OPENIVM_DEMO_DB"] = str(database)
         os.environ["OPENIVM_DEMO_THREADS"] = str(threads)

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 
 from nycflights.project import ModelRun
 
-HEADINGS = ("model", "refresh type", "in", "changed", "refresh", "recompute", "speed-up", "")
-LEFT_ALIGNED = (0, 1, 7)
+HEADINGS = ("model", "refresh type", "", "in", "changed", "refresh", "recompute", "speed-up")
+LEFT_ALIGNED = (0, 1, 2)
+TOLD = 2
+STRATEGIES = {"none": "no change", "full": "full", "rebuild": "rebuilt"}
 
 
 @dataclass(frozen=True)
@@ -23,12 +25,12 @@ class Line:
         return (
             self.model.name,
             response.get("refresh_type", "-"),
+            STRATEGIES.get(response.get("strategy", ""), ""),
             _count(response.get("delta_rows")),
             _count(response.get("changed_rows")),
             _ms(self.model.milliseconds),
             _ms(self.recompute),
             _speed_up(self.recompute, self.model.milliseconds),
-            _remark(response),
         )
 
 
@@ -36,13 +38,13 @@ def table(lines: Sequence[Line]) -> str:
     """A round's table, closed by the sum over all models."""
     rows = [HEADINGS, *(line.cells() for line in lines), _total(lines)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(HEADINGS))]
-    return "\n".join("  " + _aligned(row, widths) for row in rows)
+    return "\n".join(["  " + _aligned(row, widths) for row in rows] + _remarks(lines))
 
 
 def _total(lines: Sequence[Line]) -> tuple[str, ...]:
     refresh = sum(line.model.milliseconds for line in lines)
     recompute = sum(line.recompute for line in lines)
-    return (f"all {len(lines)}", "", "", "", _ms(refresh), _ms(recompute), _speed_up(recompute, refresh), "")
+    return (f"all {len(lines)}", "", "", "", "", _ms(refresh), _ms(recompute), _speed_up(recompute, refresh))
 
 
 def _aligned(row: Sequence[str], widths: Sequence[int]) -> str:
@@ -66,8 +68,8 @@ def _speed_up(before: float, after: float) -> str:
     return f"{ratio:.1f}x" if ratio < 10 else f"{ratio:,.0f}x"
 
 
-def _remark(response: dict[str, object]) -> str:
-    """Why a model was not refreshed incrementally."""
-    if response.get("strategy") in ("incremental", "none", "build", None):
-        return ""
-    return f"{response['strategy']}: {response.get('reason')}"
+def _remarks(lines: Sequence[Line]) -> list[str]:
+    """Why models were not refreshed incrementally: the first few of them."""
+    full = [line.model for line in lines if line.model.response.get("strategy") in ("full", "rebuild")]
+    told = [f"  {model.name} in full: {model.response.get('reason')}" for model in full[:TOLD]]
+    return told + [f"  .. and {len(full) - TOLD} more"] * (len(full) > TOLD)
