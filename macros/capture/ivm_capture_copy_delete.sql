@@ -5,24 +5,12 @@
 {% macro ivm_capture_copy_delete(step) %}{{ return(adapter.dispatch('ivm_capture_copy_delete', 'dbt')(step)) }}{% endmacro %}
 
 {% macro openivm__ivm_capture_copy_delete(step) %}
-{% if step.by_rowid %}
+{% if step.rowid == "rowid" %}
 DELETE FROM {{ step.copy }}
 WHERE rowid IN (
-  SELECT openivm_rowid
-  FROM (
-    SELECT
-      kept.openivm_rowid,
-      gone.openivm_multiplicity,
-      row_number() OVER (PARTITION BY gone.rowid) AS openivm_number
-    FROM (
-      SELECT {{ (["rowid AS openivm_rowid"] + step.columns + [step.hash ~ " AS openivm_hash"]) | join(", ") }}
-      FROM {{ step.copy }} AS openivm_source
-    ) AS kept
-    INNER JOIN {{ step.difference }} AS gone
-      ON {{ (["kept.openivm_hash = gone.openivm_hash"] + step.same) | join(" AND ") }}
-    WHERE gone.openivm_multiplicity < 0
-  )
-  WHERE openivm_number <= -openivm_multiplicity
+  SELECT unnest(openivm_rowids[1 : -openivm_multiplicity])
+  FROM {{ step.difference }}
+  WHERE openivm_multiplicity < 0
 )
 {% else %}
 DELETE FROM {{ step.copy }} AS kept

@@ -3,7 +3,7 @@
 
 {% macro openivm__ivm_capture_copy_insert(step) %}
 {% set columns = (step.columns if step.columns else ["openivm_row"]) | join(", ") %}
-{% set stays = "greatest(openivm_multiplicity, 0)" if step.by_rowid else
+{% set stays = "greatest(openivm_multiplicity, 0)" if step.rowid == "rowid" else
    "CASE WHEN openivm_multiplicity > 0 THEN openivm_multiplicity ELSE openivm_held + openivm_multiplicity END" %}
 INSERT INTO {{ step.copy }} ({{ columns }})
 SELECT {{ columns }}

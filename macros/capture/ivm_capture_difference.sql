@@ -1,30 +1,28 @@
 {#
   The signed difference between a base and its kept copy, one row a distinct tuple, into a temporary table. Three nets, each
-  finer than the one before: changed buckets, then changed hashes in them, then whole rows of those hashes, grouped by keys that tell
-  apart what DuckDB's own equality does not. Log, copy and fingerprints are all derived from this one table.
+  finer than the one before: changed buckets, then changed hashes in them, then whole rows of those hashes, grouped by keys
+  that tell apart what DuckDB's own equality does not. Log, copy and fingerprints are all derived from this one table.
 #}
 {% macro ivm_capture_difference(step) %}{{ return(adapter.dispatch('ivm_capture_difference', 'dbt')(step)) }}{% endmacro %}
 
 {% macro openivm__ivm_capture_difference(step) %}
 {% set bucket = "CAST(openivm_hash % " ~ step.buckets ~ " AS BIGINT)" %}
+{% set hashed = (step.columns + [step.hash ~ " AS openivm_hash"]) | join(", ") %}
 CREATE OR REPLACE TEMPORARY TABLE {{ step.difference }} AS
 WITH live AS NOT MATERIALIZED (
-  SELECT {{ (step.columns + [step.hash ~ " AS openivm_hash"]) | join(", ") }}
+  SELECT {{ hashed }}, CAST(NULL AS BIGINT) AS openivm_rowid, 1 AS openivm_weight
   FROM {{ step.source }} AS openivm_source
 ),
 kept AS NOT MATERIALIZED (
-  SELECT {{ (step.columns + [step.hash ~ " AS openivm_hash"]) | join(", ") }}
+  SELECT {{ hashed }}, {{ step.rowid }} AS openivm_rowid, -1 AS openivm_weight
   FROM {{ step.copy }} AS openivm_source
-)
+),
 {% if step.buckets > 1 %}
-, changed_buckets AS MATERIALIZED (
+changed_buckets AS MATERIALIZED (
   SELECT stored.openivm_bucket
   FROM {{ step.fingerprints }} AS stored
   LEFT JOIN (
-    SELECT
-      {{ bucket }} AS openivm_bucket,
-      count(*) AS openivm_rows,
-      sum(openivm_hash) AS openivm_fingerprint
+    SELECT {{ bucket }} AS openivm_bucket, count(*) AS openivm_rows, sum(openivm_hash) AS openivm_fingerprint
     FROM live
     GROUP BY 1
   ) AS found ON found.openivm_bucket = stored.openivm_bucket
@@ -35,15 +33,21 @@ kept AS NOT MATERIALIZED (
       OR stored.openivm_fingerprint <> coalesce(found.openivm_fingerprint, 0)
     )
 ),
-changed_hashes AS MATERIALIZED (
-  SELECT openivm_hash
-  FROM (
-    SELECT openivm_hash, 1 AS openivm_weight FROM live WHERE {{ bucket }} IN (SELECT openivm_bucket FROM changed_buckets)
-    UNION ALL
-    SELECT openivm_hash, -1 FROM kept WHERE {{ bucket }} IN (SELECT openivm_bucket FROM changed_buckets)
-  )
-  GROUP BY openivm_hash
-  HAVING sum(openivm_weight) <> 0
+candidates AS MATERIALIZED (
+  SELECT * FROM live WHERE {{ bucket }} IN (SELECT openivm_bucket FROM changed_buckets)
+  UNION ALL
+  SELECT * FROM kept WHERE {{ bucket }} IN (SELECT openivm_bucket FROM changed_buckets)
+),
+changed AS NOT MATERIALIZED (
+  SELECT *
+  FROM candidates
+  WHERE openivm_hash IN (SELECT openivm_hash FROM candidates GROUP BY openivm_hash HAVING sum(openivm_weight) <> 0)
+)
+{% else %}
+changed AS NOT MATERIALIZED (
+  SELECT * FROM live
+  UNION ALL
+  SELECT * FROM kept
 )
 {% endif %}
 SELECT
@@ -52,18 +56,9 @@ SELECT
 {% endfor %}
   openivm_hash,
   CAST(sum(openivm_weight) AS BIGINT) AS openivm_multiplicity,
-  count(*) FILTER (WHERE openivm_weight < 0) AS openivm_held
-FROM (
-  SELECT *, 1 AS openivm_weight FROM live
-  {% if step.buckets > 1 %}
-  WHERE openivm_hash IN (SELECT openivm_hash FROM changed_hashes)
-  {% endif %}
-  UNION ALL
-  SELECT *, -1 FROM kept
-  {% if step.buckets > 1 %}
-  WHERE openivm_hash IN (SELECT openivm_hash FROM changed_hashes)
-  {% endif %}
-) AS openivm_source
+  count(*) FILTER (WHERE openivm_weight < 0) AS openivm_held,
+  list(openivm_rowid) FILTER (WHERE openivm_weight < 0) AS openivm_rowids
+FROM changed
 GROUP BY {{ (["openivm_hash"] + step.keys) | join(", ") }}
 HAVING sum(openivm_weight) <> 0
 {% endmacro %}
