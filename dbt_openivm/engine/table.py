@@ -17,7 +17,7 @@ def format_table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     """
     cells = [[_text(value) for value in row] for row in rows]
     widths = [max(len(line[i]) for line in [list(header), *cells]) for i in range(len(header))]
-    numeric = [bool(rows) and all(isinstance(row[i], (int, float)) for row in rows) for i in range(len(header))]
+    numeric = [all(isinstance(row[i], int | float | None) for row in rows) for i in range(len(header))]
     return "\n".join(_line(line, widths, numeric) for line in [header, *cells])
 
 

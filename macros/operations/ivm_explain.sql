@@ -8,5 +8,5 @@
   Usage: dbt run-operation ivm_explain --args '{model: daily}'
 -#}
 {% macro ivm_explain(model) %}
-  {%- do log('\n' ~ adapter.ivm_operation('explain', context, {'model': model}), info=True) -%}
+  {%- do print(adapter.ivm_operation('explain', context, {'model': model})) -%}
 {% endmacro %}

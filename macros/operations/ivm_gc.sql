@@ -9,5 +9,5 @@
   Usage: dbt run-operation ivm_gc --args '{dry_run: false}'
 -#}
 {% macro ivm_gc(dry_run=true, all_schemas=false) %}
-  {%- do log('\n' ~ adapter.ivm_operation('gc', context, {'dry_run': dry_run, 'all_schemas': all_schemas}), info=True) -%}
+  {%- do print(adapter.ivm_operation('gc', context, {'dry_run': dry_run, 'all_schemas': all_schemas})) -%}
 {% endmacro %}

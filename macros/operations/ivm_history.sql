@@ -8,5 +8,5 @@
   Usage: dbt run-operation ivm_history --args '{model: daily, limit: 5}'
 -#}
 {% macro ivm_history(model=none, limit=20) %}
-  {%- do log('\n' ~ adapter.ivm_operation('history', context, {'model': model, 'limit': limit}), info=True) -%}
+  {%- do print(adapter.ivm_operation('history', context, {'model': model, 'limit': limit})) -%}
 {% endmacro %}

@@ -8,5 +8,5 @@
   Usage: dbt run-operation ivm_remove --args '{dry_run: false}'
 -#}
 {% macro ivm_remove(dry_run=true) %}
-  {%- do log('\n' ~ adapter.ivm_operation('remove', context, {'dry_run': dry_run}), info=True) -%}
+  {%- do print(adapter.ivm_operation('remove', context, {'dry_run': dry_run})) -%}
 {% endmacro %}

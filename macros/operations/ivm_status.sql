@@ -4,5 +4,5 @@
   Usage: dbt run-operation ivm_status
 -#}
 {% macro ivm_status() %}
-  {%- do log('\n' ~ adapter.ivm_operation('status', context, {}), info=True) -%}
+  {%- do print(adapter.ivm_operation('status', context, {})) -%}
 {% endmacro %}

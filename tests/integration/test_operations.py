@@ -69,7 +69,7 @@ def test_unknown_model(shop: Project) -> None:
 
 def test_remove_everything(shop: Project) -> None:
     shop.run()
-    assert "would be removed: view warehouse.main.clean" in shop.operation("ivm_remove")
+    assert "would be removed: view main.clean" in shop.operation("ivm_remove")
     assert shop.rows("by_product") != []
     shop.operation("ivm_remove", dry_run=False)
     left = shop.query(
