@@ -1,0 +1,76 @@
+"""Compile a query with facts from a real connection, and stand-ins for the objects of its plan."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from dbt_openivm.compiler.algebra import Operator
+from dbt_openivm.compiler.compile import analyse, finish
+from dbt_openivm.compiler.facts import CompileFacts
+from dbt_openivm.compiler.plan import PlanNode, RefreshPlan, Target
+from dbt_openivm.compiler.probe import resolve_types
+from dbt_openivm.compiler.rules import SourceState
+from dbt_openivm.engine.gather import gather, output_columns, with_types
+from dbt_openivm.engine.session import DuckDBSession
+
+CURSOR, VERSION = 1, 2
+
+#: shape -> (rows inserted, rows deleted)
+SHAPES = {"insert-only": (1, 0), "mixed": (1, 1)}
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A query with everything that became of it on the way to its plan."""
+
+    facts: CompileFacts
+    operator: Operator | None
+    plan: RefreshPlan
+
+
+def compiled(connection: Any, query: str) -> Compiled:
+    """Compile `query` as the engine does for a new view."""
+    session = DuckDBSession(connection)
+    facts = gather(session, query, lambda name, sql: False, set())
+    facts = replace(facts, output=output_columns(session, query))
+    analysis = analyse(query, facts)
+    facts = with_types(session, facts, analysis.probes)
+    operator = None if analysis.operator is None else resolve_types(analysis.operator, facts.types)
+    return Compiled(facts, operator, finish(analysis, facts))
+
+
+def node_name(node: PlanNode) -> str:
+    return "view" if node.number is None else f"node_{node.number}"
+
+
+def target_of(node: PlanNode, consumed: bool) -> Target:
+    """The objects of a node; internal nodes always have a consumer, the view itself only if `consumed`."""
+    name = node_name(node)
+    return Target(
+        data=f"openivm_data_{name}",
+        visible=f"openivm_visible_{name}",
+        log=f"openivm_delta_{name}",
+        version=VERSION,
+        publish=consumed or node.number is not None,
+    )
+
+
+def source_states(plan: RefreshPlan, facts: CompileFacts, shape: str) -> dict[str, SourceState]:
+    """Every base with a delta of this shape."""
+    inserts, deletes = SHAPES[shape]
+    return {
+        key: SourceState(last_part(key), f"openivm_delta_{last_part(key)}", CURSOR, VERSION, inserts, deletes)
+        for key in plan.sources
+    }
+
+
+def with_node(states: Mapping[str, SourceState], node: PlanNode) -> dict[str, SourceState]:
+    """The states that a later node sees: this one has published old rows and new ones."""
+    target = target_of(node, consumed=True)
+    return {**states, f"node:{node.number}": SourceState(target.visible, target.log, CURSOR, VERSION, 1, 1)}
+
+
+def last_part(key: str) -> str:
+    return key.rsplit(".", 1)[-1]

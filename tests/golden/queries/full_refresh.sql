@@ -1,0 +1,72 @@
+-- name: now
+SELECT id FROM sales WHERE day < now()
+
+-- name: random
+SELECT id, random() AS r FROM sales
+
+-- name: nextval
+SELECT id, nextval('numbers') AS n FROM sales
+
+-- name: volatile_view
+-- about: Found through the view.
+SELECT product FROM sampled_sales
+
+-- name: left_join
+SELECT s.id, p.name FROM sales AS s LEFT JOIN products AS p ON s.product = p.product
+
+-- name: semi_join
+SELECT id FROM sales SEMI JOIN products USING (product)
+
+-- name: window
+SELECT id, row_number() OVER (PARTITION BY product ORDER BY id, day, quantity, amount, weight, note, paid, customer) AS n
+FROM sales
+
+-- name: limit
+SELECT id FROM sales ORDER BY id LIMIT 3
+
+-- name: distinct_on
+SELECT DISTINCT ON (product) product, id FROM sales ORDER BY product, id
+
+-- name: exists
+SELECT id FROM sales AS s WHERE EXISTS (SELECT 1 FROM products AS p WHERE p.product = s.product)
+
+-- name: in_subquery
+SELECT id FROM sales WHERE product IN (SELECT product FROM products)
+
+-- name: scalar_subquery
+SELECT id FROM sales WHERE quantity > (SELECT avg(quantity) FROM sales)
+
+-- name: union_distinct
+SELECT product FROM sales UNION SELECT product FROM products
+
+-- name: intersect
+SELECT product FROM sales INTERSECT SELECT product FROM products
+
+-- name: except
+SELECT product FROM sales EXCEPT ALL SELECT product FROM products
+
+-- name: rollup
+SELECT product, paid, count(*) AS n FROM sales GROUP BY ROLLUP (product, paid)
+
+-- name: unnest
+SELECT who.id AS id, unnest(who.tags) AS tag FROM events
+
+-- name: recursive_cte
+WITH RECURSIVE chain AS (
+  SELECT customer, boss FROM customers WHERE boss = 1
+  UNION
+  SELECT c.customer, c.boss FROM customers AS c JOIN chain ON c.boss = chain.customer
+)
+SELECT * FROM chain
+
+-- name: table_function
+SELECT s.id, r.i FROM sales AS s, range(3) AS r(i) WHERE s.quantity = r.i
+
+-- name: columns_star
+SELECT max(COLUMNS(*)) FROM refunds
+
+-- name: pivot
+PIVOT (SELECT product, paid, quantity FROM sales WHERE paid IS NOT NULL) ON paid IN (true, false) USING sum(quantity)
+
+-- name: sample
+SELECT id FROM sales USING SAMPLE 50%

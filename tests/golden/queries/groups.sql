@@ -1,0 +1,48 @@
+-- name: by_column
+SELECT product, count(*) AS n FROM sales GROUP BY product
+
+-- name: by_ordinal
+SELECT product, paid, count(*) AS n FROM sales GROUP BY 1, 2
+
+-- name: by_alias
+SELECT quantity % 2 AS odd, count(*) AS n FROM sales GROUP BY odd
+
+-- name: by_all
+SELECT product, quantity % 2 AS odd, count(*) AS n FROM sales GROUP BY ALL
+
+-- name: by_expression
+SELECT date_trunc('month', day) AS month, count(*) AS n FROM sales GROUP BY date_trunc('month', day)
+
+-- name: expression_over_key
+-- about: The select list shows an expression over a key: the key itself is kept in a hidden column.
+SELECT product + 1 AS next, count(*) AS n FROM sales GROUP BY product
+
+-- name: key_not_shown
+SELECT count(*) AS n, sum(quantity) AS q FROM sales GROUP BY product, paid
+
+-- name: constant_key
+SELECT 'all' AS which, count(*) AS n FROM sales GROUP BY 'all'
+
+-- name: no_aggregate
+SELECT product FROM sales GROUP BY product
+
+-- name: ungrouped
+-- about: One row, always, updated in place.
+SELECT count(*) AS n, sum(amount) AS total, max(day) AS latest FROM sales
+
+-- name: having
+-- about: The state keeps all groups; the boundary shows those for which the predicate is true.
+SELECT product, sum(quantity) AS q FROM sales GROUP BY product HAVING count(*) > 2 AND sum(quantity) > 5
+
+-- name: having_alias
+SELECT product, sum(quantity) AS q FROM sales GROUP BY product HAVING q > 5
+
+-- name: having_without_group
+SELECT count(*) AS n FROM sales HAVING count(*) > 3
+
+-- name: expression_over_aggregates
+SELECT product, sum(amount) / nullif(count(*), 0) AS mean, max(quantity) - min(quantity) AS spread
+FROM sales GROUP BY product
+
+-- name: filter_above_group
+SELECT * FROM (SELECT product, sum(quantity) AS q FROM sales GROUP BY product) AS t WHERE q > 5

@@ -1,0 +1,12 @@
+CREATE TABLE sales (id INTEGER, product INTEGER, customer INTEGER, day DATE, quantity INTEGER, amount DECIMAL(10,2), weight DOUBLE, paid BOOLEAN, note VARCHAR);
+CREATE TABLE products (product INTEGER, name VARCHAR, category VARCHAR, price DECIMAL(8,2));
+CREATE TABLE customers (customer INTEGER, name VARCHAR, country VARCHAR, boss INTEGER);
+CREATE TABLE refunds (id BIGINT, product SMALLINT, amount INTEGER, reason VARCHAR);
+CREATE TABLE events (who STRUCT(id INTEGER, tags VARCHAR[]), seen TIMESTAMP);
+CREATE SEQUENCE numbers;
+CREATE VIEW paid_sales AS SELECT id, product, customer, amount FROM sales WHERE paid;
+CREATE VIEW paid_by_product AS SELECT product, sum(amount) AS total FROM paid_sales GROUP BY product;
+CREATE VIEW sampled_sales AS SELECT * FROM sales WHERE random() < 0.5;
+CREATE MACRO gross(net, rate) AS net * (1 + rate / 100);
+CREATE MACRO total(x) AS coalesce(sum(x), 0);
+CREATE MACRO sales_of(c) AS TABLE SELECT id, product, amount FROM sales WHERE customer = c;
