@@ -12,7 +12,7 @@ from dbt_openivm.__version__ import version
 from dbt_openivm.compiler.algebra import Operator, Scan
 from dbt_openivm.compiler.bag import BagProgram
 from dbt_openivm.compiler.components import decompose
-from dbt_openivm.compiler.facts import Column, CompileFacts, Relation
+from dbt_openivm.compiler.facts import NODE, Column, CompileFacts, Relation
 from dbt_openivm.compiler.full import FullProgram
 from dbt_openivm.compiler.grouped import GroupedProgram
 from dbt_openivm.compiler.lower import lower
@@ -20,7 +20,7 @@ from dbt_openivm.compiler.lower.references import parse
 from dbt_openivm.compiler.plan import FULL_REFRESH, NodeProgram, PlanNode, RefreshPlan
 from dbt_openivm.compiler.probe import probes, resolve_types
 from dbt_openivm.compiler.prune import prune
-from dbt_openivm.compiler.split import NODE, Node, split
+from dbt_openivm.compiler.split import Node, split
 from dbt_openivm.compiler.volatile import Closure, closure
 from dbt_openivm.errors import UnsupportedError
 
@@ -91,7 +91,7 @@ def compile(query: str, facts: CompileFacts) -> RefreshPlan:  # noqa: A001 - the
         QueryError: the text is no single SELECT.
 
     Example:
-        >>> from dbt_openivm.compiler.facts import Column, CompileFacts, Relation
+        >>> from dbt_openivm.compiler.facts import NODE, Column, CompileFacts, Relation
         >>> t = Relation("memory.main.t", '"t"', (Column("g", "INTEGER"), Column("x", "INTEGER")))
         >>> compile("select g, count(*) from t group by g", CompileFacts({t.key: t})).refresh_type
         'AGGREGATE_GROUP'

@@ -108,7 +108,20 @@ def non_null(argument: str) -> Component:
 def exact_sum(argument: str, type_: str) -> Component:
     value = f'"{argument}"' if type_.startswith("DECIMAL") else f'CAST("{argument}" AS HUGEINT)'
     name = f"openivm_sum_{argument.removeprefix('openivm_')}"
-    return additive(name, f"coalesce(sum({value}), 0)", f"coalesce(sum({value} * {W}), 0)")
+    return nullable_sum(name, argument, value)
+
+
+def nullable_sum(name: str, argument: str, value: str, stale: str | None = None) -> Component:
+    """A sum that is NULL over no value: the non-null count says so, since a sum alone could not."""
+    seen = f'"openivm_count_{argument.removeprefix("openivm_")}"'
+    return Component(
+        name,
+        f"sum({value})",
+        ((name, f"coalesce(sum({value} * {W}), 0)"),),
+        f'CASE WHEN t.{seen} + d.{seen} > 0 THEN coalesce(t."{name}", 0) + d."{name}" END',
+        f'CASE WHEN d.{seen} > 0 THEN d."{name}" END',
+        stale,
+    )
 
 
 def magnitude(name: str, value: str) -> Component:
@@ -120,10 +133,21 @@ def float_sum(argument: str) -> tuple[Component, Component]:
     value = f'CAST("{argument}" AS DOUBLE)'
     short = argument.removeprefix("openivm_")
     name, size = f"openivm_sum_{short}", f"openivm_magnitude_{short}"
-    new, weight = f'(t."{name}" + d."{name}")', f'(t."{size}" + d."{size}")'
+    new, weight = f'(coalesce(t."{name}", 0) + d."{name}")', f'(t."{size}" + d."{size}")'
     stale = f"(NOT isfinite({new}) OR {weight} > {SUM_CONDITION} * abs({new}))"
-    total = additive(name, f"coalesce(sum({value}), 0)", f"coalesce(sum({value} * {W}), 0)", stale)
-    return total, magnitude(size, value)
+    return nullable_sum(name, argument, value, stale), magnitude(size, value)
+
+
+def exact_total(argument: str) -> Component:
+    value = f'CAST("{argument}" AS HUGEINT)'
+    name = f"openivm_total_{argument.removeprefix('openivm_')}"
+    return additive(name, f"coalesce(sum({value}), 0)", f"coalesce(sum({value} * {W}), 0)")
+
+
+def float_total(argument: str) -> Component:
+    value = f'CAST("{argument}" AS DOUBLE)'
+    name = f"openivm_total_{argument.removeprefix('openivm_')}"
+    return additive(name, f"coalesce(sum({value}), 0)", f"coalesce(sum({value} * {W}), 0)")
 
 
 def exact_squares(argument: str) -> Component:
@@ -136,7 +160,7 @@ def float_squares(argument: str) -> tuple[Component, Component]:
     value = f'CAST("{argument}" AS DOUBLE)'
     short = argument.removeprefix("openivm_")
     name, size = f"openivm_squares_{short}", f"openivm_square_magnitude_{short}"
-    total, count = (f'(t."openivm_{kind}_{short}" + d."openivm_{kind}_{short}")' for kind in ("sum", "count"))
+    total, count = (f'(t."openivm_{kind}_{short}" + d."openivm_{kind}_{short}")' for kind in ("total", "count"))
     squares, weight = f'(t."{name}" + d."{name}")', f'(t."{size}" + d."{size}")'
     deviations = f"({squares} - {total} * {total} / {count})"
     stale = f"(NOT isfinite({squares}) OR {weight} > {VARIANCE_CONDITION} * {deviations})"
@@ -183,7 +207,9 @@ def decompose(aggregate: Aggregate) -> Decomposition:
         if final is None:
             result.recompute[name] = sql.text(call.expression)
         else:
-            result.finals[name] = parse(final) if type_ is None else sql.cast(parse(final), type_)
+            # a component has the call's own type already
+            bare = final.strip('"') in result.components
+            result.finals[name] = parse(final) if bare or type_ is None else sql.cast(parse(final), type_)
     return result
 
 
@@ -241,12 +267,12 @@ def summed(result: Decomposition, call: Call, type_: str | None) -> tuple[str, s
 
 def sum_rule(result: Decomposition, call: Call, type_: str | None) -> str | None:
     names = summed(result, call, type_)
-    return None if names is None else f'CASE WHEN "{names[0]}" > 0 THEN "{names[1]}" END'
+    return None if names is None else f'"{names[1]}"'
 
 
 def avg_rule(result: Decomposition, call: Call, type_: str | None) -> str | None:
     names = summed(result, call, type_)
-    return None if names is None else f'CASE WHEN "{names[0]}" > 0 THEN CAST("{names[1]}" AS DOUBLE) / "{names[0]}" END'
+    return None if names is None else f'CAST("{names[1]}" AS DOUBLE) / "{names[0]}"'
 
 
 def variance(sample: bool, root: bool) -> Rule:
@@ -267,21 +293,17 @@ def variance(sample: bool, root: bool) -> Rule:
 
 def exact_deviations(result: Decomposition, argument: str, seen: str) -> str:
     """Sum of squared deviations, rounded once: (n * squares - sum * sum) / n in integers up to the division."""
-    total, squares = result.add(exact_sum(argument, "INTEGER")), result.add(exact_squares(argument))
+    total, squares = result.add(exact_total(argument)), result.add(exact_squares(argument))
     return f'(CAST(CAST("{seen}" AS HUGEINT) * "{squares}" - "{total}" * "{total}" AS DOUBLE) / "{seen}")'
 
 
 def float_deviations(result: Decomposition, argument: str, seen: str) -> str:
-    # Sums of wider numbers could overflow where DuckDB's own VARIANCE, which works in DOUBLE, does not.
-    total, size = float_sum(argument)
-    # The sum of a centred sample may be near zero without harm to the variance: its own guard would only cost recomputes.
-    name = result.add(additive(f"{total.name}_float", total.whole, total.deltas[0][1]))
-    squares, square_size = float_squares(argument)
-    short = argument.removeprefix("openivm_")
-    stale = (squares.stale or "").replace(f'"openivm_sum_{short}"', f'"{name}"')
-    result.add(square_size)
-    result.add(additive(squares.name, squares.whole, squares.deltas[0][1], stale))
-    return f'("{squares.name}" - "{name}" * "{name}" / "{seen}")'
+    # Sums of wider numbers could overflow where DuckDB's own VARIANCE, which works in DOUBLE, does not. The total has no guard of
+    # its own: a centred sample's may be near zero without harm to the variance.
+    total = result.add(float_total(argument))
+    squares, size = float_squares(argument)
+    result.add(size)
+    return f'("{result.add(squares)}" - "{total}" * "{total}" / "{seen}")'
 
 
 def extremum_rule(function: str) -> Rule:

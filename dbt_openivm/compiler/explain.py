@@ -60,7 +60,9 @@ def describe_aggregate(program: GroupedProgram) -> list[str]:
     if program.recomputes:
         lines[0] = f"  Aggregate by {keys}: recomputes the touched groups"
         lines.append(f"    because of: {', '.join(program.parts.recompute.values())}")
-    lines.append(f"    hidden columns: {', '.join([*program.hidden_keys, *(c.name for c in program.components)])}")
+    lines.append(
+        f"    hidden columns: {', '.join([*program.hidden_keys, *(c.name for c in program.hidden_components)])}"
+    )
     if program.can_go_stale and not program.recomputes:
         lines.append("    groups are recomputed where addition cannot be undone (a deleted extremum, cancelled digits)")
     if program.node.having is not None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 BASE = "base"
 VISIBLE = "visible"
 SQL_VIEW = "sql_view"
+NODE = "node"
 
 
 @dataclass(frozen=True)

@@ -98,9 +98,42 @@ class GroupedProgram(NodeProgram):
         return any(component.stale for component in self.components)
 
     @cached_property
+    def shown_components(self) -> dict[str, str]:
+        """component -> the visible column that is nothing else than this component, and holds it."""
+        if self.recomputes:
+            return {}
+        shown: dict[str, str] = {}
+        for name, (_, value) in zip(self.names, self.node.items, strict=True):
+            final = self.parts.finals.get(value.name) if isinstance(value, exp.Column) else None
+            if isinstance(final, exp.Column):
+                shown.setdefault(final.name, name)
+        return shown
+
+    def held_in(self, component: Component) -> str:
+        """The state's column that holds a component."""
+        return self.shown_components.get(component.name, component.name)
+
+    def on_state(self, text: str) -> str:
+        """A component's text with the names of the state's columns for the row ``t``."""
+        return re.sub(
+            r't\."((?:[^"]|"")*)"',
+            lambda found: f"t.{quote(self.shown_components.get(found[1], found[1]))}",
+            text,
+        )
+
+    @property
+    def hidden_components(self) -> list[Component]:
+        return [component for component in self.components if component.name not in self.shown_components]
+
+    @property
+    def count_column(self) -> str:
+        """The state's column that holds the number of rows of a group."""
+        return quote(self.shown_components.get(COUNT_STAR, COUNT_STAR))
+
+    @cached_property
     def derived(self) -> dict[str, exp.Expr]:
         """State columns computed from keys and calls: the visible ones that are no key, and HAVING."""
-        held = set(self.key_columns.values())
+        held = {*self.key_columns.values(), *self.shown_components.values()}
         result = {name: value for name, (_, value) in zip(self.names, self.node.items, strict=True) if name not in held}
         if self.node.having is not None:
             result[HAVING] = self.node.having
@@ -120,7 +153,7 @@ class GroupedProgram(NodeProgram):
         for name, (_, value) in zip(self.names, self.node.items, strict=True):
             items.append(sql.named(sql.substitute(value, calls), name))
         items += [column(key) for key in self.hidden_keys]
-        items += [sql.named(self.over_rows(component.whole), component.name) for component in self.components]
+        items += [sql.named(self.over_rows(component.whole), component.name) for component in self.hidden_components]
         if self.node.having is not None:
             items.append(sql.named(visible(sql.substitute(self.node.having, calls)), HAVING))
         if self.can_go_stale:
@@ -246,7 +279,7 @@ class GroupedProgram(NodeProgram):
             "target": target.data,
             "source": source,
             "keys": [(quote(self.key_columns[key]), quote(key)) for key in self.key_names],
-            "count": quote(COUNT_STAR) if mixed else None,
+            "count": (self.count_column, quote(COUNT_STAR)) if mixed else None,
             "updates": [(quote(name), value) for name, value in updates.items()],
             "inserts": [(quote(name), value) for name, value in inserts.items()],
         }
@@ -254,9 +287,9 @@ class GroupedProgram(NodeProgram):
     @cached_property
     def updates(self) -> dict[str, str]:
         """New value of each column of a group that the state holds, over ``t`` and ``d``."""
-        merged = {c.name: parse(c.merged) for c in self.components}
+        merged = {c.name: parse(self.on_state(c.merged)) for c in self.components}
         derived = {name: self.derived_text(name, value, merged, "t") for name, value in self.derived.items()}
-        return {c.name: c.merged for c in self.components} | derived
+        return {self.held_in(c): self.on_state(c.merged) for c in self.components} | derived
 
     @cached_property
     def inserts(self) -> dict[str, str]:
@@ -264,7 +297,7 @@ class GroupedProgram(NodeProgram):
         initial = {c.name: parse(c.initial) for c in self.components}
         keys = {self.key_columns[key]: f"d.{quote(key)}" for key in self.key_names}
         derived = {name: self.derived_text(name, value, initial, "d") for name, value in self.derived.items()}
-        return keys | {c.name: c.initial for c in self.components} | derived
+        return keys | {self.held_in(c): c.initial for c in self.components} | derived
 
     def derived_text(self, name: str, value: exp.Expr, parts: Mapping[str, exp.Expr], side: str) -> str:
         """A derived column over merged (or initial) components and the keys of `side`."""
@@ -279,13 +312,13 @@ class GroupedProgram(NodeProgram):
 
     def stale_condition(self, mixed: bool) -> str | None:
         conditions = [c.stale for c in self.components if c.stale and (mixed or not c.signed)]
-        return " OR ".join(dict.fromkeys(conditions)) or None
+        return self.on_state(" OR ".join(dict.fromkeys(conditions))) or None
 
     @cached_property
     def initially_stale(self) -> str | None:
         """The condition for a group that the state does not hold yet: the same, with nothing before the delta."""
         condition = " OR ".join(dict.fromkeys(c.stale for c in self.components if c.stale and not c.signed))
-        return re.sub(r'\(t\."[^"]+" \+ (d\."[^"]+")\)', r"\1", condition) or None
+        return re.sub(r'\((?:t\."[^"]+"|coalesce\(t\."[^"]+", 0\)) \+ (d\."[^"]+")\)', r"\1", condition) or None
 
     def count_stale(self, target: Target) -> Step:
         arguments = {"target": target.data, "stale": quote(STALE)}
@@ -308,7 +341,7 @@ class GroupedProgram(NodeProgram):
             "affected": AFFECTED,
             "query": query,
             "keys": [(quote(self.key_columns[key]), quote(key)) for key in self.key_names],
-            "count": quote(COUNT_STAR),
+            "count": self.count_column,
             "columns": column_list(columns),
         }
         return Step(
@@ -322,7 +355,7 @@ class GroupedProgram(NodeProgram):
     @property
     def state_columns(self) -> list[str]:
         extra = ([HAVING] if self.node.having is not None else []) + ([STALE] if self.can_go_stale else [])
-        return [*self.names, *self.hidden_keys, *(c.name for c in self.components), *extra]
+        return [*self.names, *self.hidden_keys, *(c.name for c in self.hidden_components), *extra]
 
     def recompute_touched(
         self, states: Mapping[str, SourceState], fragments: list[Fragment], target: Target

@@ -19,10 +19,9 @@ from dbt_openivm.compiler.algebra import (
     UnionAll,
     column,
 )
-from dbt_openivm.compiler.facts import Column, Relation
+from dbt_openivm.compiler.facts import NODE, Column, Relation
 from dbt_openivm.compiler.sql import substitute
 
-NODE = "node"
 Items = tuple[tuple[str, exp.Expr], ...]
 
 

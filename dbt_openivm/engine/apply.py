@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from dbt_openivm.compiler import publish
-from dbt_openivm.compiler.facts import VISIBLE, Column
+from dbt_openivm.compiler.facts import BASE, VISIBLE, Column
 from dbt_openivm.compiler.plan import FULL_REFRESH, PlanNode, RefreshPlan, Step, Target
 from dbt_openivm.compiler.rules import SourceState
 from dbt_openivm.compiler.split import node_key
@@ -243,7 +243,7 @@ class Application:
         for key, columns in self.plan.sources.items():
             parent = self.parents.get(key)
             generation = parent.generation if parent else self.prepared.sources[key].generation
-            kind = VISIBLE if parent else "base"
+            kind = VISIBLE if parent else BASE
             result.append(Cursor(self.prepared.key, key, kind, versions[key], generation, columns))
         return result
 

@@ -93,8 +93,16 @@ def list_functions(session: Session, condition: str) -> Functions:
 # DuckDB ships some functions as macros, whose kind it does not tell.
 VOLATILE_MACROS = frozenset({"ago", "pg_conf_load_time", "pg_postmaster_start_time"})
 AGGREGATE_MACROS = frozenset(
-    "geomean geometric_mean wavg weighted_avg json_group_array json_group_object json_group_structure "
-    "variant_group_array".split()
+    [
+        "geomean",
+        "geometric_mean",
+        "wavg",
+        "weighted_avg",
+        "json_group_array",
+        "json_group_object",
+        "json_group_structure",
+        "variant_group_array",
+    ]
 )
 
 # DuckDB marks date functions as consistent within a query only, because they depend on the time zone. The time zone is part

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from dbt_openivm.compiler.compile import analyse, difference, finish
-from dbt_openivm.compiler.facts import VISIBLE, Column, CompileFacts, Relation
+from dbt_openivm.compiler.facts import BASE, VISIBLE, Column, CompileFacts, Relation
 from dbt_openivm.compiler.plan import FULL_REFRESH, RefreshPlan
 from dbt_openivm.engine.bases import Bases
 from dbt_openivm.engine.catalog import Catalog, Cursor, SourceRow, ViewRow
@@ -174,7 +174,13 @@ def missed_changes(
     known: dict[str, SourceRow | ViewRow] = {**sources, **parents}
     for key, source in known.items():
         cursor = cursors.get(key)
-        if cursor is None or cursor.generation != source.generation or cursor.cursor < source.log_start:
+        kind = VISIBLE if isinstance(source, ViewRow) else BASE
+        if (
+            cursor is None
+            or cursor.kind != kind
+            or cursor.generation != source.generation
+            or cursor.cursor < source.log_start
+        ):
             return f"the changes of {key} since its last refresh are not known"
     return None
 

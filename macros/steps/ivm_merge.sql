@@ -5,7 +5,7 @@
         target: the state table
         source: the delta, one row a group
         keys: pairs (column of the state, column of the delta)
-        count: the hidden count of rows a group, or none if nothing was deleted
+        count: pair (column of the state, column of the delta) of the number of rows, or none if nothing was deleted
         updates: pairs (column, expression over t and d)
         inserts: pairs (column, expression over d)
 -#}
@@ -17,12 +17,12 @@ MERGE INTO {{ step.target }} AS t
 USING {{ step.source }} AS d
 ON ({% for held, key in step['keys'] %}{{ ' AND ' if not loop.first }}t.{{ held }} IS NOT DISTINCT FROM d.{{ key }}{% endfor %})
 {% if step.count %}
-WHEN MATCHED AND t.{{ step.count }} + d.{{ step.count }} = 0 THEN DELETE
+WHEN MATCHED AND t.{{ step['count'][0] }} + d.{{ step['count'][1] }} = 0 THEN DELETE
 {% endif %}
 WHEN MATCHED THEN UPDATE SET
   {% for column, value in step.updates %}{{ column }} = {{ value }}{{ ',
   ' if not loop.last }}{% endfor %}
 
-WHEN NOT MATCHED{% if step.count %} AND d.{{ step.count }} <> 0{% endif %} THEN INSERT ({% for column, _ in step.inserts %}{{ column }}{{ ', ' if not loop.last }}{% endfor %})
+WHEN NOT MATCHED{% if step.count %} AND d.{{ step['count'][1] }} <> 0{% endif %} THEN INSERT ({% for column, _ in step.inserts %}{{ column }}{{ ', ' if not loop.last }}{% endfor %})
   VALUES ({% for _, value in step.inserts %}{{ value }}{{ ', ' if not loop.last }}{% endfor %})
 {%- endmacro -%}

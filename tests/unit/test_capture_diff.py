@@ -9,7 +9,7 @@ import pytest
 from dbt_openivm.compiler.facts import Column
 from dbt_openivm.engine.capture import diff
 from dbt_openivm.engine.capture.diff import DiffCapture, bucket_count
-from dbt_openivm.engine.capture.keys import key_expressions, row_hash
+from dbt_openivm.compiler.keys import key_expressions, row_hash
 from dbt_openivm.engine.render import render
 from dbt_openivm.engine.session import DuckDBSession
 from dbt_openivm.errors import UnsafeError

@@ -6,7 +6,9 @@ from sqlglot import exp
 
 from dbt_openivm.compiler import sql
 from dbt_openivm.compiler.algebra import Scan
+from dbt_openivm.compiler.facts import NODE
 from dbt_openivm.compiler.fragment import Fragment, over
+from dbt_openivm.compiler.keys import row_keys, row_outputs
 from dbt_openivm.compiler.rules.context import Context, SourceState
 from dbt_openivm.names import BATCH, MULTIPLICITY
 
@@ -17,9 +19,29 @@ def delta(scan: Scan, context: Context) -> list[Fragment]:
     if state.shape == "empty":
         return []
     alias = context.alias("delta_" + hint(scan))
+    if state.shape == "mixed" and scan.relation.kind != NODE:
+        return [net_delta(scan, state, alias)]
     weight = None if state.shape == "insert-only" and state.unit else sql.qualified(alias, MULTIPLICITY)
     conditions = (after(alias, state.cursor), up_to(alias, state.version))
     return [Fragment((sql.table(state.log, alias),), conditions, outputs(scan, alias), weight)]
+
+
+def net_delta(scan: Scan, state: SourceState, alias: str) -> Fragment:
+    """The delta with rows gone whose weights cancel.
+
+    A row that came and went since the cursor must leave no trace: the view's expressions may fail on it, or overflow,
+    where the query as it stands now does not. The delta of an internal node is one batch, and so is net already.
+    """
+    types = {column.name: column for column in scan.relation.columns}
+    columns = [types[name] for name in dict.fromkeys(source for _, source in scan.names)]
+    group = f" GROUP BY {', '.join(row_keys(columns))}" if columns else ""
+    query = (
+        f"(SELECT {', '.join([*row_outputs(columns), f'CAST(sum({MULTIPLICITY}) AS BIGINT) AS {MULTIPLICITY}'])} "
+        f"FROM {state.log} WHERE {BATCH} > {state.cursor} AND {BATCH} <= {state.version}{group} "
+        f"HAVING sum({MULTIPLICITY}) <> 0)"
+    )
+    weight = sql.qualified(alias, MULTIPLICITY)
+    return Fragment((sql.table(query, alias),), (), outputs(scan, alias), weight)
 
 
 def new(scan: Scan, context: Context) -> list[Fragment]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+from dbt_openivm.compiler.keys import row_hash, row_keys, row_outputs
 from dbt_openivm.engine.capture.base import Base, Capture
-from dbt_openivm.engine.capture.keys import row_hash, row_keys, row_outputs
 from dbt_openivm.engine.capture.log import (
     TIMESTAMP_SQL,
     create_log,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from dbt_openivm.compiler.keys import blurred_conditions, blurred_groups
 from dbt_openivm.engine.capture.base import Base, Capture
-from dbt_openivm.engine.capture.keys import blurred_conditions, blurred_groups
 from dbt_openivm.engine.capture.log import (
     TIMESTAMP_SQL,
     create_log,
