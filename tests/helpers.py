@@ -40,7 +40,7 @@ def internal_rows(connection: Any) -> dict[str, tuple[Any, ...]]:
     state = {}
     for path in tables:
         name = ".".join(map(quote, path))
-        state[name] = connection.execute(f"SELECT count(*), sum(hash(r)) FROM {name} AS r").fetchone()
+        [state[name]] = connection.execute(f"SELECT count(*), sum(hash(r)) FROM {name} AS r").fetchall()
     return state
 
 

@@ -13,6 +13,7 @@ import duckdb
 import pandas as pd
 import pytest
 
+from dbt_openivm.names import quote
 from tests.helpers import World, assert_view_is_exact, connect, has_triggers
 
 SUMS = "SELECT g, COUNT(*) AS n, SUM(x) AS s FROM t GROUP BY g"
@@ -419,4 +420,4 @@ def test_case_40_siblings_on_eight_threads(loaded: World) -> None:
         _in_threads(loaded, list(loaded.queries), 1)
     refresh_all(loaded)
     for name, sql in loaded.queries.items():
-        assert_view_is_exact(loaded.connection, name, sql)
+        assert_view_is_exact(loaded.connection, quote(name), sql)

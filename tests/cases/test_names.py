@@ -139,7 +139,7 @@ def test_case_44_one_name_in_two_schemas(world: World) -> None:
     queries = {
         "mv": "SELECT x FROM t",
         "side.mv": "SELECT SUM(x) AS s FROM side.t",
-        "both": "SELECT * FROM mv, side.mv",
+        "pairs": "SELECT * FROM mv, side.mv",
     }
     for name, sql in queries.items():
         world.ivm.create_view(name, sql)

@@ -83,7 +83,8 @@ def test_volatile_functions_are_recomputed_every_time(world: World, call: str) -
     world.run("CREATE SEQUENCE s", "CREATE TABLE t (x INTEGER)", "INSERT INTO t VALUES (1)")
     info = world.ivm.create_view("mv", f"SELECT x, {call} AS v FROM t")
     assert info.refresh_type == "FULL_REFRESH"
-    assert call.split("(", maxsplit=1)[0] in info.reason.lower()
+    name = call.split("(", maxsplit=1)[0]
+    assert name in info.reason.lower() or ("now" in info.reason and name == "current_timestamp")
     assert world.ivm.refresh("mv").strategy == "full"
     world.run("INSERT INTO t VALUES (2)")
     world.ivm.refresh("mv")

@@ -35,8 +35,8 @@ class Failure(Exception):
 def fingerprint(connection: Any, view: str) -> tuple[Any, ...]:
     """A bag's hash: the same rows in any order give the same."""
     sql = f"SELECT count(*), sum(hash(fuzz_row)) FROM {quote(view)} AS fuzz_row"
-    row: tuple[Any, ...] = connection.execute(sql).fetchone()
-    return row
+    rows: list[tuple[Any, ...]] = connection.execute(sql).fetchall()
+    return rows[0]
 
 
 def check_rows(connection: Any, view: str) -> None:
@@ -60,8 +60,8 @@ def _columns(connection: Any, relation: str) -> list[tuple[str, str]]:
 
 def view_version(connection: Any, view: str) -> int:
     key = f"memory.main.{view}".lower()
-    row = connection.execute("SELECT version FROM openivm.openivm_views WHERE view_key = ?", [key]).fetchone()
-    return int(row[0]) if row else -1
+    rows = connection.execute("SELECT version FROM openivm.openivm_views WHERE view_key = ?", [key]).fetchall()
+    return int(rows[0][0]) if rows else -1
 
 
 def check_delta(connection: Any, view: str, since: int, until: int) -> None:

@@ -251,5 +251,6 @@ def _engine_failure(what: str, view: ViewDef, raised: Exception) -> Failure:
 def _normal(message: str) -> str:
     """A message without what differs from case to case: names and numbers."""
     line = message.strip().split("\n")[0]
+    line = re.sub(r"(column|macro|table) .*?(,| with)", r"\1 .\2", line).split(" at line")[0]
     line = re.sub(r'"(?:[^"]|"")*"|\'(?:[^\']|\'\')*\'', "'.'", line)
     return re.sub(r"\d+", "N", line)[:160]
