@@ -52,21 +52,19 @@ class Bench:
 
     def view(self, view: View) -> list[Row]:
         """All rows of one view."""
-        _progress(f"{view.name}: by hand")
-        hand = measure(ByHand(view), self.base, self.size, self.changes, self.repeat, view, self.folder / "hand.duckdb")
-        _progress(f"{view.name}: engine")
-        kept = self.folder / "engine.duckdb"
-        engine = measure(ByEngine(view), self.base, self.size, self.changes, self.repeat, view, kept)
-        peaks = self._peaks(kept, view)
+        _progress(f"{view.name}: by hand and by engine")
+        hand, engine = ByHand(view), ByEngine(view)
+        seen = measure([hand, engine], self.base, self.size, self.changes, self.repeat, self.folder)
+        apart = self._alone(engine.database(self.folder), view)
         dbt = self._dbt(view) if self.with_dbt else {}
         return [
             Row(
                 view,
                 what,
-                hand[what.key],
-                engine[what.key],
-                {kind: seen[what.key] for kind, seen in dbt.items()},
-                peaks.get(what.key, {}),
+                seen[hand.relation][what.key],
+                seen[engine.relation][what.key],
+                {kind: samples[what.key] for kind, samples in dbt.items()},
+                apart.get(what.key, {}),
             )
             for what in self.changes
         ]
@@ -77,17 +75,17 @@ class Bench:
         shutil.copy(self.base, copy)
         return cold_compile(copy, view)
 
-    def _peaks(self, database: Path, view: View) -> dict[str, dict[str, Alone]]:
+    def _alone(self, database: Path, view: View) -> dict[str, dict[str, Alone]]:
         """A refresh and a recompute in processes of their own, by change."""
-        peaks: dict[str, dict[str, Alone]] = {}
+        apart: dict[str, dict[str, Alone]] = {}
         for number, what in enumerate(self.changes):
             if what == Change():
                 continue
-            _progress(f"{view.name}: memory, {what.title}")
+            _progress(f"{view.name}: apart, {what.title}")
             with connect(database) as con:
                 change(con, self.size, what, number * 100 + MEMORY_STEP)
-            peaks[what.key] = {name: alone(name, database, view) for name in ("refresh", "recompute")}
-        return peaks
+            apart[what.key] = {name: alone(name, database, view) for name in ("refresh", "recompute")}
+        return apart
 
     def _dbt(self, view: View) -> dict[str, dict[str, Samples]]:
         seen = {}

@@ -52,9 +52,10 @@ class DbtSide:
         os.environ["DBT_SEND_ANONYMOUS_USAGE_STATS"] = "false"
         places = ["--project-dir", str(self.folder), "--profiles-dir", str(self.folder)]
         outcome = dbtRunner().invoke(["run", "--quiet", *places])
-        if not outcome.success:
-            raise SystemExit(f"dbt run failed for {self.kind} of view {self.view.name}: {outcome.exception}")
         run: Any = outcome.result
+        if not outcome.success:
+            said = outcome.exception or "\n".join(str(result.message) for result in run.results)
+            raise SystemExit(f"dbt run failed for {self.kind} of view {self.view.name}: {said}")
         return _execution(run.results[0])
 
     def measure(self, size: Size, changes: list[Change], repeat: int) -> dict[str, Samples]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import shutil
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
 
 import duckdb
 
@@ -14,25 +16,35 @@ from benchmarks.sales import NO_CHECKPOINT, Change, Size, change
 from benchmarks.views import View
 
 
-class Side(Protocol):
+class Side(ABC):
     """One way to maintain a view."""
 
     relation: str
 
-    def connect(self, con: duckdb.DuckDBPyConnection) -> None: ...
+    def __init__(self, view: View) -> None:
+        self.view = view
 
-    def build(self) -> None: ...
+    def database(self, folder: Path) -> Path:
+        """The side's own copy of the data."""
+        return folder / f"{self.relation}.duckdb"
 
-    def refresh(self) -> None: ...
+    @abstractmethod
+    def connect(self, con: duckdb.DuckDBPyConnection) -> None:
+        """Work on this connection from now on."""
+
+    @abstractmethod
+    def build(self) -> None:
+        """Create the view."""
+
+    @abstractmethod
+    def refresh(self) -> None:
+        """Bring the view up to date."""
 
 
-class ByHand:
+class ByHand(Side):
     """The statements of `View.by_hand`, in one transaction, sent at once."""
 
     relation = "by_hand"
-
-    def __init__(self, view: View) -> None:
-        self.view = view
 
     def connect(self, con: duckdb.DuckDBPyConnection) -> None:
         self.con = con
@@ -44,13 +56,10 @@ class ByHand:
         self.con.execute(";".join(["BEGIN", *self.view.by_hand, "COMMIT"])).fetchall()
 
 
-class ByEngine:
+class ByEngine(Side):
     """`IvmEngine` with triggers on the tables; a new connection starts with a new engine, so with an empty memory."""
 
     relation = "by_engine"
-
-    def __init__(self, view: View) -> None:
-        self.view = view
 
     def connect(self, con: duckdb.DuckDBPyConnection) -> None:
         from dbt_openivm import IvmEngine
@@ -76,21 +85,28 @@ class Samples:
 
 
 def measure(
-    side: Side, base: Path, size: Size, changes: list[Change], repeat: int, view: View, keep: Path
-) -> dict[str, Samples]:
-    """Build a view in a copy of the base, then apply each change `repeat + 1` times with a refresh after each.
+    sides: Sequence[Side], base: Path, size: Size, changes: Sequence[Change], repeat: int, folder: Path
+) -> dict[str, dict[str, Samples]]:
+    """Apply each change `repeat + 1` times, with a refresh after each: by relation and change.
 
-    The copy stays at `keep`, for measurements that need the view.
+    Each side builds the view in its own copy of the base, which stays in `folder`. The sides take turns, so that
+    whatever else the machine does meets them alike.
     """
-    shutil.copy(base, keep)
-    with connect(keep) as con:
-        side.connect(con)
-        side.build()
-    seen: dict[str, Samples] = {}
-    for number, what in enumerate(changes):
-        with connect(keep) as con:
+    seen: dict[str, dict[str, Samples]] = {side.relation: {} for side in sides}
+    for side in sides:
+        shutil.copy(base, side.database(folder))
+        with connect(side.database(folder)) as con:
             side.connect(con)
-            seen[what.key] = _series(side, con, size, what, view, range(number * 100, number * 100 + repeat + 1))
+            side.build()
+    for number, what in enumerate(changes):
+        with ExitStack() as stack:
+            connections = [stack.enter_context(connect(side.database(folder))) for side in sides]
+            turns = [_Turn(side, con, size, what) for side, con in zip(sides, connections, strict=True)]
+            for step in range(number * 100, number * 100 + repeat + 1):
+                for turn in turns:
+                    turn.take(step)
+        for turn in turns:
+            seen[turn.side.relation][what.key] = turn.samples
     return seen
 
 
@@ -101,16 +117,23 @@ def connect(path: Path) -> duckdb.DuckDBPyConnection:
     return con
 
 
-def _series(side: Side, con: duckdb.DuckDBPyConnection, size: Size, what: Change, view: View, steps: range) -> Samples:
-    samples = Samples()
-    recompute(con, view)
-    for step in steps:
-        samples.write.append(change(con, size, what, step))
-        took = milliseconds(side.refresh)
-        if step == steps.start:
-            samples.first = took
-        else:
+class _Turn:
+    """One side under one change."""
+
+    def __init__(self, side: Side, con: duckdb.DuckDBPyConnection, size: Size, what: Change) -> None:
+        self.side, self.con, self.size, self.what = side, con, size, what
+        self.samples = Samples()
+        side.connect(con)
+        recompute(con, side.view)
+
+    def take(self, step: int) -> None:
+        """Change, refresh, recompute and compare; the first refresh is no sample."""
+        samples, view = self.samples, self.side.view
+        samples.write.append(change(self.con, self.size, self.what, step))
+        took = milliseconds(self.side.refresh)
+        if samples.recompute:
             samples.refresh.append(took)
-        samples.recompute.append(recompute(con, view))
-        samples.differences += differences(con, view, side.relation)
-    return samples
+        else:
+            samples.first = took
+        samples.recompute.append(recompute(self.con, view))
+        samples.differences += differences(self.con, view, self.side.relation)
