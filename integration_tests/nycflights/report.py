@@ -65,7 +65,7 @@ def _ms(milliseconds: float) -> str:
 
 def _speed_up(before: float, after: float) -> str:
     ratio = before / max(after, 0.01)
-    return f"{ratio:.1f}x" if ratio < 10 else f"{ratio:,.0f}x"
+    return f"{ratio:.1f}x" if 0.95 <= ratio < 10 else f"{ratio:,.0f}x" if ratio >= 10 else f"{ratio:.2f}x"
 
 
 def _remarks(lines: Sequence[Line]) -> list[str]:
