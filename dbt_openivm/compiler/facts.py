@@ -61,6 +61,7 @@ class CompileFacts:
         volatile_functions: names (lower case) of functions whose value may change without a change of data.
         aggregate_functions: names (lower case) of aggregate functions.
         macros: the user's macros by lower-case name.
+        names: what DuckDB calls the column of an unaliased expression, by the expression's text.
         types: DESCRIBE answers, by the text of the probe query that `Lowered.probes` asked for.
         output: names and types of the query's result as a CTAS would create it; empty where unknown.
     """
@@ -71,6 +72,7 @@ class CompileFacts:
     volatile_functions: frozenset[str] = frozenset()
     aggregate_functions: frozenset[str] = frozenset()
     macros: Mapping[str, Macro] = field(default_factory=dict)
+    names: Mapping[str, str] = field(default_factory=dict)
     types: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     output: tuple[Column, ...] = ()
 

@@ -25,7 +25,8 @@ class _Pruner:
             child = self.prune(operator.child, used | column_names(operator.predicate))
             return Filter(child, operator.predicate)
         if isinstance(operator, Project):
-            items = tuple(item for item in operator.items if item[0] in used)
+            # an internal view needs a column, even where only its rows are counted
+            items = tuple(item for item in operator.items if item[0] in used) or operator.items[:1]
             return Project(self.prune(operator.child, names_of(e for _, e in items)), items)
         if isinstance(operator, Join):
             return self.join(operator, used)

@@ -25,13 +25,18 @@ CLOCKS: tuple[tuple[type[exp.Expr], str], ...] = (
 )
 
 
+FIXED = (exp.GenerateSeries, exp.Unnest)
+FIXED_NAMES = frozenset({"range", "generate_series", "unnest", "repeat", "repeat_row"})
+
+
 @dataclass
 class Closure:
     """Attributes:
     bases: keys of the relations that are read, views looked through, in order of appearance.
     texts: definitions of the views and macros on the way.
     volatile: which construct may change its value without a change of data, and where; None if none does.
-    opaque: whether sqlglot could not read the query, so that nothing is known of it.
+    opaque: whether something is read that the compiler does not know (a text it cannot parse, a table function): such a
+        query may change at any time.
     """
 
     bases: list[str] = field(default_factory=list)
@@ -80,6 +85,7 @@ def _visit_table(
     by_name = None if isinstance(node.this, exp.Func) else facts.resolve(tuple(p.name for p in node.parts), context)
     relation = by_name or by_text
     if relation is None:
+        reached.opaque = reached.opaque or not is_fixed(node)
         return
     if relation.kind != SQL_VIEW:
         if relation.key not in reached.bases:
@@ -88,6 +94,13 @@ def _visit_table(
         reached.texts.append(f"view {relation.key}: {relation.definition}")
         inner = sqlglot.parse_one(relation.definition or "", dialect="duckdb")
         _visit(inner, facts, relation.context, reached, above | {relation.key})
+
+
+def is_fixed(node: exp.Table) -> bool:
+    """Whether an item of FROM that is no relation holds no data of its own: a CTE, or a function of its arguments."""
+    if isinstance(node.this, exp.Func):
+        return isinstance(node.this, FIXED) or function_name(node.this) in FIXED_NAMES
+    return any(cte.alias.lower() == node.name.lower() for cte in node.root().find_all(exp.CTE))
 
 
 def volatile_construct(node: exp.Expr, facts: CompileFacts) -> str | None:

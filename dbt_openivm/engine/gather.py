@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import sqlglot
 from sqlglot import exp
 
 from dbt_openivm.compiler.facts import BASE, SQL_VIEW, VISIBLE, Column, CompileFacts, Macro, Relation
-from dbt_openivm.compiler.lower.references import FILE_READERS, References, parse, references
+from dbt_openivm.compiler.lower.references import FILE_READERS, References, parse, references, unnamed_items
 from dbt_openivm.engine.session import Session
 from dbt_openivm.errors import QueryError
 from dbt_openivm.names import PREFIX, RelationName, literal, split_name
@@ -179,6 +179,14 @@ class Gatherer:
             pending.extend(references(view) for view in self.look_up(names))
             self.readers(current.readers)
 
+    def follow_macros(self, macros: Mapping[str, Macro]) -> None:
+        """Look up what the bodies of the macros in use name, and the macros in those."""
+        done: set[str] = set()
+        while used := (self.functions & macros.keys()) - done:
+            done |= used
+            for name in sorted(used):
+                self.follow(references(sqlglot.parse_one(macros[name].body, dialect="duckdb")))
+
     def look_up(self, names: Iterable[str]) -> list[exp.Expr]:
         """Add the relations of these names in any schema; return the queries of plain views."""
         listed = ", ".join(map(literal, sorted(names)))
@@ -260,16 +268,20 @@ def gather(session: Session, query: str, is_view: IsView, also: Iterable[str]) -
     """
     place = environment(session)
     gatherer = Gatherer(session, is_view)
+    names: dict[str, str] = {}
     try:
-        found = references(parse(query))
+        tree = parse(query)
+        found = references(tree)
+        names = expression_names(session, unnamed_items(tree))
     except sqlglot.errors.SqlglotError:
         found = References(frozenset(), frozenset(), frozenset())
-    gatherer.follow(replace(found, tables=found.tables | {(name,) for name in also}))
-    add_files(session, gatherer, found, place)
     known = built_in(session, place.version)
+    gatherer.follow(replace(found, tables=found.tables | {(name,) for name in also}))
     own = NO_FUNCTIONS
     if gatherer.functions - known.internal:
         own = list_functions(session, "NOT internal")
+        gatherer.follow_macros(own.macros)
+    add_files(session, gatherer, found, place)
     return CompileFacts(
         relations=gatherer.relations,
         search_path=place.search_path,
@@ -277,7 +289,17 @@ def gather(session: Session, query: str, is_view: IsView, also: Iterable[str]) -
         volatile_functions=known.volatile | own.volatile,
         aggregate_functions=known.aggregates | own.aggregates,
         macros=own.macros,
+        names=names,
     )
+
+
+def expression_names(session: Session, expressions: Sequence[str]) -> dict[str, str]:
+    """What DuckDB calls the columns of unaliased expressions: its own writing of them."""
+    if not expressions:
+        return {}
+    calls = ", ".join(f"json_deserialize_sql(json_serialize_sql({literal(f'SELECT {text}')}))" for text in expressions)
+    [row] = session.execute(f"SELECT {calls}")
+    return {text: written.removeprefix("SELECT ") for text, written in zip(expressions, row, strict=True)}
 
 
 def add_files(session: Session, gatherer: Gatherer, found: References, place: Environment) -> None:

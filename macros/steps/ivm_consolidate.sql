@@ -14,7 +14,7 @@
 CREATE OR REPLACE TEMPORARY TABLE {{ step.delta }} AS
 SELECT {{ step.columns | join(', ') }}, CAST(sum({{ step.weight }}) AS BIGINT) AS {{ step.weight }}, row_number() OVER () AS openivm_tuple
 FROM (
-  {{ step.query | indent(2) }}
+  {{ step.query }}
 ) AS openivm_changes
 GROUP BY {{ step.columns | join(', ') }}
 HAVING sum({{ step.weight }}) <> 0

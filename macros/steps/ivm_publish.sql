@@ -18,7 +18,7 @@ FROM (
   SELECT {{ step.columns | join(', ') }}, -1 AS openivm_multiplicity FROM {{ step.old }}
   UNION ALL
   SELECT t.{{ step.columns | join(', t.') }}, 1
-  {{ ivm_affected_rows(step) | indent(2) }}
+  {{ ivm_affected_rows(step) }}
 ) AS openivm_difference
 GROUP BY {{ step.columns | join(', ') }}
 HAVING sum(openivm_multiplicity) <> 0

@@ -19,7 +19,7 @@ USING (
 
   FROM {{ step.affected }} AS a
   LEFT JOIN (
-    {{ step.query | indent(4) }}
+    {{ step.query }}
   ) AS r
   ON {% for held, key in step['keys'] %}{{ ' AND ' if not loop.first }}r.{{ held }} IS NOT DISTINCT FROM a.{{ key }}{% endfor %}
 

@@ -15,6 +15,6 @@ UPDATE {{ step.target }} AS t SET
   ' if not loop.last }}{% endfor %}
 
 FROM (
-  {{ step.query | indent(2) }}
+  {{ step.query }}
 ) AS r
 {%- endmacro -%}

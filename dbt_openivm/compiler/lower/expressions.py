@@ -28,6 +28,7 @@ REFUSED: tuple[tuple[type[exp.Expr], str], ...] = (
     (exp.Columns, "COLUMNS()"),
     (exp.Placeholder, "a parameter"),
     (exp.Parameter, "a parameter"),
+    (exp.Grouping, "GROUPING()"),
 )
 
 

@@ -34,6 +34,17 @@ FILE_READERS = frozenset(
 """Table functions whose rows are data that may change: bases, captured by diff."""
 
 
+def unnamed_items(query: exp.Expr) -> list[str]:
+    """Texts of the select items below the outermost SELECT whose column has no name but what DuckDB gives it."""
+    found: dict[str, None] = {}
+    for select in query.find_all(exp.Select):
+        for item in select.expressions:
+            named = isinstance(item, exp.Alias | exp.Column | exp.Dot | exp.Star)
+            if select is not query and not named:
+                found[item.sql(dialect="duckdb")] = None
+    return list(found)
+
+
 @dataclass(frozen=True)
 class References:
     """Names that a query mentions.

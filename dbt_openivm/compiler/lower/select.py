@@ -13,6 +13,7 @@ from dbt_openivm.compiler.lower.expressions import Alias, Binder, expand_macro, 
 from dbt_openivm.compiler.lower.from_clause import FromClause, Source
 from dbt_openivm.compiler.lower.scope import Scope
 from dbt_openivm.compiler.places import place
+from dbt_openivm.compiler.sql import text
 from dbt_openivm.errors import UnsupportedError
 
 Item = tuple[str, exp.Expr]
@@ -69,8 +70,15 @@ def expand_stars(node: exp.Select, scope: Scope, facts: CompileFacts) -> list[It
                 raise UnsupportedError(f"{item.table}.*, whose relation was not found{place(item)}")
             items.extend(star_items(item.this, scope.star(item.table)))
         else:
-            items.append((item.alias_or_name or f"column{len(items)}", item.unalias()))
+            items.append((item_name(item, facts) or f"column{len(items)}", item.unalias()))
     return items
+
+
+def item_name(item: exp.Expr, facts: CompileFacts) -> str | None:
+    """The name of a select item: its alias, its column, or what DuckDB calls an expression; None where that is unknown."""
+    if isinstance(item, exp.Alias | exp.Column | exp.Dot):
+        return item.alias_or_name or None
+    return facts.names.get(text(item))
 
 
 def star_items(star: exp.Star, columns: list[tuple[str, str]]) -> list[Item]:
@@ -90,6 +98,13 @@ class Flat(exp.Expression):
     """A column that is resolved already: a star's expansion needs no look-up, and must not find a namesake."""
 
     arg_types = {"this": True}
+
+
+GROUPINGS: dict[type[exp.Expr], str] = {exp.Rollup: "ROLLUP", exp.Cube: "CUBE", exp.GroupingSets: "GROUPING SETS"}
+
+
+def reads_columns(value: exp.Expr) -> bool:
+    return any(isinstance(part, exp.Column | Flat) for part in value.walk())
 
 
 @dataclass
@@ -143,11 +158,15 @@ class SelectList:
             bound = self.bind(value).unnest()
             if all(bound != known for _, known in self.keys):
                 self.keys.append((unique_name(f"openivm_key_{len(self.keys)}", self.taken), bound))
+        # GROUP BY ALL leaves out constants; if nothing else is left there is one group, even of an empty table
+        having = node.args.get("having")
+        scalar = group is None or (bool(group.args.get("all")) and not self.keys)
         names: set[str] = set()
         items = tuple((unique_name(name, names), self.post(value)) for name, value in self.items)
-        having = node.args.get("having")
+        if scalar and not self.calls and having is None:
+            return self.plain()
         predicate = None if having is None else self.post(having.this)
-        operator: Operator = Aggregate(self.scope.operator, tuple(self.keys), tuple(self.calls), scalar=group is None)
+        operator: Operator = Aggregate(self.scope.operator, tuple(self.keys), tuple(self.calls), scalar=scalar)
         if predicate is not None:
             operator = Filter(operator, predicate)
         return Project(operator, items)
@@ -155,11 +174,11 @@ class SelectList:
     def group_values(self, group: exp.Group | None) -> list[exp.Expr]:
         if group is None:
             return []
-        for key, name in (("grouping_sets", "GROUPING SETS"), ("rollup", "ROLLUP"), ("cube", "CUBE")):
-            if group.args.get(key):
-                raise UnsupportedError(f"{name}{place(group)}")
+        for part in group.walk():
+            if isinstance(part, exp.Rollup | exp.Cube | exp.GroupingSets):
+                raise UnsupportedError(f"{GROUPINGS[type(part)]}{place(group)}")
         if group.args.get("all"):
-            return [value for _, value in self.items if not self.has_call(value)]
+            return [value for _, value in self.items if not self.has_call(value) and reads_columns(value)]
         return [self.group_value(value) for value in group.expressions]
 
     def group_value(self, value: exp.Expr) -> exp.Expr:
