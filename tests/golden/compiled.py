@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from dbt_openivm.compiler import publish
 from dbt_openivm.compiler.algebra import Operator
 from dbt_openivm.compiler.compile import analyse, finish
 from dbt_openivm.compiler.facts import CompileFacts
@@ -13,7 +14,10 @@ from dbt_openivm.compiler.plan import PlanNode, RefreshPlan, Target
 from dbt_openivm.compiler.probe import resolve_types
 from dbt_openivm.compiler.rules import SourceState
 from dbt_openivm.engine.gather import gather, output_columns, with_types
+from dbt_openivm.engine.render import render
 from dbt_openivm.engine.session import DuckDBSession
+from tests.bags import bag_difference
+from tests.helpers import columns_of
 
 CURSOR, VERSION = 1, 2
 
@@ -70,6 +74,36 @@ def with_node(states: Mapping[str, SourceState], node: PlanNode) -> dict[str, So
     """The states that a later node sees: this one has published old rows and new ones."""
     target = target_of(node, consumed=True)
     return {**states, f"node:{node.number}": SourceState(target.visible, target.log, CURSOR, VERSION, 1, 1)}
+
+
+def assert_state_is_exact(connection: Any, query: str, rows: bool = True) -> Compiled:
+    """Built from the live tables, the view shows the rows of its query, under the names and types of a CTAS of it.
+
+    Args:
+        rows: whether the rows can be compared; those of a volatile query cannot.
+    """
+    made = compiled(connection, query)
+    connection.execute("BEGIN")
+    try:
+        build(connection, made)
+        visible = target_of(made.plan.nodes[-1], consumed=False).visible
+        connection.execute(f"CREATE TEMP TABLE truth AS {query}")
+        assert columns_of(connection, visible) == columns_of(connection, "truth")
+        if rows:
+            assert bag_difference(connection, f"SELECT * FROM {visible}", "SELECT * FROM truth") == ([], [])
+    finally:
+        connection.execute("ROLLBACK")
+    return made
+
+
+def build(connection: Any, made: Compiled) -> None:
+    """Create state and boundary of each node from the live tables."""
+    known = {key: SourceState(made.facts.relations[key].sql) for key in made.plan.sources}
+    for node in made.plan.nodes:
+        target = target_of(node, consumed=False)
+        for step in publish.build(node.program, known, target):
+            connection.execute(render(step.macro, step.arguments))
+        known[f"node:{node.number}"] = SourceState(target.visible)
 
 
 def last_part(key: str) -> str:

@@ -1,4 +1,4 @@
-"""Small random data for the tables of schema.sql: few distinct values, so that groups and matches and duplicates are many."""
+"""Small random data for the tables of schema.sql: few distinct values make many groups, matches and duplicates."""
 
 from __future__ import annotations
 
@@ -50,7 +50,8 @@ KEY = maybe(integer(1, 4))
 
 TABLES: dict[str, tuple[Callable[[Random], str], ...]] = {
     "sales": (
-        integer(1, 40), KEY, KEY, maybe(day), maybe(integer(0, 5)), maybe(cents), maybe(floating), maybe(flag), maybe(text),
+        integer(1, 40), KEY, KEY, maybe(day), maybe(integer(0, 5)), maybe(cents), maybe(floating), maybe(flag),
+        maybe(text),
     ),
     "products": (KEY, maybe(text), maybe(text), maybe(cents)),
     "customers": (KEY, maybe(text), maybe(text), KEY),

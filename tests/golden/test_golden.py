@@ -9,16 +9,11 @@ from typing import Any
 import duckdb
 import pytest
 
-from dbt_openivm.compiler import publish
-from dbt_openivm.compiler.plan import RefreshPlan
-from dbt_openivm.compiler.rules import SourceState
-from dbt_openivm.engine.render import render
-from tests.bags import bag_difference
 from tests.golden.cases import Case, cases, schema
-from tests.golden.compiled import Compiled, compiled, node_name, target_of
+from tests.golden.compiled import assert_state_is_exact, compiled, node_name
 from tests.golden.data import change, insert
 from tests.golden.show import show
-from tests.helpers import World, assert_view_is_exact, columns_of
+from tests.helpers import World, assert_view_is_exact
 
 CASES = [pytest.param(case, id=case.title) for case in cases()]
 
@@ -53,31 +48,7 @@ def test_the_plan_is_the_golden_one(connection: Any, case: Case) -> None:
 
 @pytest.mark.parametrize("case", CASES)
 def test_the_state_holds_the_rows_of_the_query(connection: Any, case: Case) -> None:
-    made = compiled(connection, case.sql)
-    connection.execute("BEGIN")
-    try:
-        build(connection, made)
-        visible = f"SELECT * FROM {target_of(made.plan.nodes[-1], False).visible}"
-        connection.execute(f"CREATE TEMP TABLE truth AS {case.sql}")
-        assert columns_of(connection, visible) == columns_of(connection, "truth")
-        if case.name not in UNREPEATABLE:
-            assert bag_difference(connection, visible, "SELECT * FROM truth") == ([], [])
-    finally:
-        connection.execute("ROLLBACK")
-
-
-def build(connection: Any, made: Compiled) -> None:
-    """Create state and boundary of each node from the live tables."""
-    known = live_states(made.plan, made)
-    for node in made.plan.nodes:
-        target = target_of(node, consumed=False)
-        for step in publish.build(node.program, known, target):
-            connection.execute(render(step.macro, step.arguments))
-        known[f"node:{node.number}"] = SourceState(target.visible)
-
-
-def live_states(plan: RefreshPlan, made: Compiled) -> dict[str, SourceState]:
-    return {key: SourceState(made.facts.relations[key].sql) for key in plan.sources}
+    assert_state_is_exact(connection, case.sql, rows=case.name not in UNREPEATABLE)
 
 
 @pytest.mark.parametrize("case", CASES)
