@@ -128,7 +128,7 @@ QUERIES = {
     "aliases of a CTE and again": "WITH q(a, b) AS (SELECT k, x FROM t) SELECT c, b FROM q AS r(c)",
     "CTE hides a table": "WITH t AS (SELECT k AS only_this FROM u) SELECT only_this FROM t",
     "CTE reads the table it hides": "WITH t AS (SELECT k FROM t WHERE x > 3) SELECT k FROM t",
-    "CTE reads an earlier one": "WITH a AS (SELECT k FROM t), b AS (SELECT k AS n FROM a) SELECT * FROM a JOIN b ON k = n",
+    "CTE of a CTE": "WITH a AS (SELECT k FROM t), b AS (SELECT k AS n FROM a) SELECT * FROM a JOIN b ON k = n",
     "CTE in a CTE": "WITH a AS (WITH b AS (SELECT k FROM u) SELECT k FROM b) SELECT k FROM a",
     "CTE in a derived table": "SELECT k FROM (WITH b AS (SELECT k FROM u) SELECT k FROM b) AS q",
     "inner CTE hides the outer one": "WITH b AS (SELECT 1) FROM (WITH b AS (SELECT k FROM u) SELECT k FROM b) AS q",
@@ -148,12 +148,12 @@ QUERIES = {
     "UNION ALL in a derived table": "SELECT a FROM (SELECT k AS a, x FROM t UNION ALL SELECT k, v FROM u) AS q",
 }  # fmt: skip
 
-#: An expression moves into another: a column of a derived table or a macro's parameter is replaced by what it stands for.
+#: A column of a derived table or a macro's parameter is replaced by the expression that it stands for.
 MOVED = {
     "minus under minus": "SELECT x - k AS a, k - x AS b FROM (SELECT k - 1 AS k, x - 2 AS x FROM t) AS q",
     "or under and": "SELECT k FROM (SELECT k, k > 1 OR x > 1 AS a FROM t) AS q WHERE a AND k < 3",
     "comparison under comparison": "SELECT a = b AS c, NOT a AS d FROM (SELECT k > 1 AS a, x > 1 AS b FROM t) AS q",
-    "comparison under IS and CASE": "SELECT a IS NULL AS n, CASE WHEN a THEN 1 END AS c FROM (SELECT k > 1 AS a FROM t)",
+    "comparison under CASE": "SELECT a IS NULL AS n, CASE WHEN a THEN 1 END AS c FROM (SELECT k > 1 AS a FROM t)",
     "minus under minus sign": "SELECT -a AS b, a ** 2 AS c FROM (SELECT -x AS a FROM t) AS q",
     "concatenation under LIKE": "SELECT a LIKE b AS c FROM (SELECT 'a' || k AS a, 'a%' AS b FROM t) AS q",
     "cast": "SELECT a::VARCHAR AS c FROM (SELECT k + x AS a FROM t) AS q",
@@ -174,7 +174,7 @@ MOVED = {
     "macro with swapped names": "SELECT minus(b, a) AS c FROM (SELECT k AS a, x AS b FROM t) AS q",
     "macro of a macro": "SELECT twice_less(k) AS a FROM t",
     "macro with an element": "SELECT nth([k, x], 1) AS a, nth([k] || [x], 2) AS b FROM t",
-    "macro with a fixed element": 'SELECT initial(\'abc\') AS a, initial("Mixed Case" || \'q\') AS b, initial([k, x]) AS c FROM t',
+    "macro with a fixed element": "SELECT initial('abc') AS a, initial(x || 'q') AS b, initial([k, v]) AS c FROM u",
     "macro with an aggregate": "SELECT k, added(x) AS s FROM t GROUP BY k",
 }  # fmt: skip
 
