@@ -38,6 +38,12 @@ class OpenIvmAdapter(DuckDBAdapter):
             self._refresher.check(context, set_up=not operations.is_limited_run(self.config))
 
     @available.parse_none
+    def ivm_lock(self, context: Mapping[str, Any]) -> None:
+        """Keep other models from capturing while a hook's transaction is open."""
+        with as_dbt_errors():
+            self._refresher.lock(context)
+
+    @available.parse_none
     def ivm_prepare(self, context: Mapping[str, Any], inside: bool) -> None:
         """Compile a model and capture the changes of its sources; `inside` the transaction that a hook has opened."""
         with as_dbt_errors():

@@ -99,13 +99,24 @@ class Refresher:
                 self.maintainer(database, context).setup()
                 self._ready.add(database)
 
+    def lock(self, context: Context) -> None:
+        """Keep other models from capturing until `release`.
+
+        Before a hook opens the transaction in which this model will capture: it would conflict with captures that are
+        committed in between.
+        """
+        self.session.end_lookups()
+        lock = self.maintainer(context["this"].database, context).coordinator.lock
+        lock.acquire()
+        self._open.lock = lock
+
     def prepare(self, context: Context, inside: bool) -> None:
         """Compile, and capture what changed: in its own transaction, or inside the one that a hook has opened."""
         if not inside:
             self.session.end_lookups()
         in_transaction = self.session.in_transaction
         maintainer = self.maintainer(context["this"].database, context)
-        spec = self.spec(context, capture_again=in_transaction)
+        spec = self.spec(context, capture_again=bool(context["pre_hooks"]))
         self._open.refresh = (maintainer, maintainer.prepare(spec, in_transaction=in_transaction))
 
     def apply(self) -> IvmResponse:
@@ -114,14 +125,18 @@ class Refresher:
         return IvmResponse.of(maintainer.apply(prepared))
 
     def release(self) -> None:
-        """Let go of what `prepare` pinned; whatever is still uncommitted failed."""
+        """Let go of what `prepare` pinned and `lock` locked; whatever is still uncommitted failed."""
         refresh: tuple[Maintainer, Prepared] | None = getattr(self._open, "refresh", None)
-        if refresh is None:
-            return
-        self._open.refresh = None
-        self.session.rollback()
-        maintainer, prepared = refresh
-        maintainer.release(prepared)
+        lock = getattr(self._open, "lock", None)
+        self._open.refresh = self._open.lock = None
+        try:
+            if refresh is not None or lock is not None:
+                self.session.rollback()
+            if refresh is not None:
+                refresh[0].release(refresh[1])
+        finally:
+            if lock is not None:
+                lock.release()
 
     def spec(self, context: Context, capture_again: bool = False) -> ViewSpec:
         """The model as the engine takes it.

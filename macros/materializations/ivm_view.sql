@@ -15,7 +15,10 @@
 
   {%- do adapter.ivm_check(context) -%}
   {{ run_hooks(pre_hooks, inside_transaction=False) }}
-  {%- if not ivm_has_hooks_inside(pre_hooks) and not adapter.ivm_is_limited_run() -%}
+  {%- if adapter.ivm_is_limited_run() -%}
+  {%- elif ivm_has_hooks_inside(pre_hooks) -%}
+    {%- do adapter.ivm_lock(context) -%}
+  {%- else -%}
     {%- do ivm_prepare_view(inside=false) -%}
   {%- endif -%}
   {{ run_hooks(pre_hooks, inside_transaction=True) }}

@@ -150,3 +150,21 @@ def test_eight_threads(project: Project) -> None:
             f"UPDATE s SET g = (g + 1) % 10 WHERE id % 31 = {number}",
         )
     assert project.run("--full-refresh").success
+
+
+def test_hooks_that_write_a_shared_source_in_parallel(project: Project) -> None:
+    """Each model's hook adds a row inside its transaction, while other models capture the same source."""
+    project.profile({"threads": 8})
+    project.execute("CREATE TABLE s AS SELECT i AS id, i % 10 AS g FROM range(2000) r(i)")
+    project.sources("s")
+    for i in range(8):
+        hook = f"insert into {{{{ source('src', 's') }}}} values ({10_000 + i}, {i})" if i % 2 else ""
+        project.model(f"h{i}", "select g, count(*) as n from {{ source('src', 's') }} group by g", pre_hook=hook)
+    for number in range(1, 4):
+        project.run()
+        assert project.query("SELECT count(*) FROM s") == [(2000 + 4 * number,)]
+    for i in range(8):
+        project.model(f"h{i}", "select g, count(*) as n from {{ source('src', 's') }} group by g")
+    project.run()
+    for i in range(8):
+        project.assert_equal(f"h{i}", "SELECT g, count(*) AS n FROM s GROUP BY g")

@@ -1,0 +1,59 @@
+"""The configuration of a model is checked in one go."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dbt_openivm.adapter.config import ViewConfig, relation_key, source_captures, view_config
+from dbt_openivm.errors import ConfigError
+
+DEFAULTS = {"on_schema_change": "ignore", "lookback": 1, "unique_key": None}
+
+
+def node(**config: Any) -> dict[str, Any]:
+    return {"config": {**DEFAULTS, **config}, "constraints": [], "columns": {}}
+
+
+def test_defaults() -> None:
+    assert view_config(node()) == ViewConfig("auto", "diff")
+
+
+def test_settings_are_taken() -> None:
+    assert view_config(node(refresh_mode="strict", capture="trigger")) == ViewConfig("strict", "trigger")
+
+
+def test_every_problem_is_named() -> None:
+    bad = node(refresh_mode=3, capture="x", unique_key="id", partition_by=["a"], on_schema_change="fail")
+    bad["constraints"] = [{"type": "primary_key"}]
+    bad["columns"] = {"a": {"constraints": [{"type": "not_null"}, {"type": "check", "warn_unenforced": False}]}}
+    with pytest.raises(ConfigError) as error:
+        view_config(bad)
+    lines = [line for line in str(error.value).splitlines() if line.startswith("- ")]
+    assert [line.split(":")[0] for line in lines] == [
+        "- refresh_mode",
+        "- capture",
+        "- unique_key",
+        "- on_schema_change",
+        "- partition_by",
+        "- constraint primary_key",
+        "- constraint not_null of column a",
+    ]
+
+
+def test_captures_come_from_tables_sources_and_models() -> None:
+    where = {"database": "DB", "schema": "Raw", "resource_type": "source"}
+    graph = {
+        "sources": {
+            "a": {**where, "identifier": "Orders", "meta": {"openivm": {"capture": "trigger"}}},
+            "b": {**where, "identifier": "items", "source_meta": {"openivm": {"capture": "diff"}}},
+            "c": {**where, "identifier": "plain", "meta": {"owner": "me"}},
+        },
+        "nodes": {"m": {**where, "alias": "M", "config": {"meta": {"openivm": {"capture": "trigger"}}}}},
+    }
+    assert source_captures(graph) == {"db.raw.orders": "trigger", "db.raw.items": "diff", "db.raw.m": "trigger"}
+
+
+def test_relation_key_prefers_the_alias() -> None:
+    assert relation_key({"database": "D", "schema": "s", "alias": "Short", "name": "long"}) == "d.s.short"
