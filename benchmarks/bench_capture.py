@@ -103,7 +103,7 @@ def bench_diff(connection: duckdb.DuckDBPyConnection, rows: int, changes: int) -
             )
         found.append(milliseconds(lambda batch=batch: capture.collect(base, batch)))
     report(f"diff, {changes:,} scattered changes (median)", sorted(found)[1], "EXCEPT ALL both ways", both)
-    report("  the check for tampering (broken)", best(lambda: capture.broken(base)), "bare fingerprint query", bare)
+    report("  the check for tampering (broken)", best(lambda: capture.probe(base)), "bare fingerprint query", bare)
     capture.uninstall(base)
 
 
@@ -122,7 +122,7 @@ def bench_trigger(connection: duckdb.DuckDBPyConnection) -> None:
         print(f"  collect afterwards: {milliseconds(lambda: capture.collect(base, 1)):.1f} ms")
         capture.uninstall(base)
     capture.install(base)
-    idle = best(lambda: (capture.broken(base), capture.collect(base, 2)), 20)
+    idle = best(lambda: (capture.probe(base), capture.collect(base, 2)), 20)
     print(f"trigger, nothing changed (broken, collect): {idle:.2f} ms")
 
 

@@ -10,6 +10,7 @@ from sqlglot import exp
 from dbt_openivm.compiler.facts import SQL_VIEW, CompileFacts
 from dbt_openivm.compiler.lower.expressions import function_name
 from dbt_openivm.compiler.lower.query import table_text
+from dbt_openivm.compiler.lower.reading import read
 from dbt_openivm.compiler.lower.references import parse
 from dbt_openivm.compiler.places import place
 
@@ -73,7 +74,7 @@ def _visit(
         macro = facts.macros.get(name)
         if macro is not None and name not in above:
             reached.texts.append(f"macro {name}: {macro.body}")
-            _visit(sqlglot.parse_one(macro.body, dialect="duckdb"), facts, context, reached, above | {name})
+            _visit(read(macro.body), facts, context, reached, above | {name})
         if reached.volatile is None:
             reached.volatile = volatile_construct(node, facts)
 
@@ -92,7 +93,7 @@ def _visit_table(
             reached.bases.append(relation.key)
     elif relation.key not in above:
         reached.texts.append(f"view {relation.key}: {relation.definition}")
-        inner = sqlglot.parse_one(relation.definition or "", dialect="duckdb")
+        inner = read(relation.definition or "")
         _visit(inner, facts, relation.context, reached, above | {relation.key})
 
 

@@ -139,14 +139,14 @@ class Application:
 
     def target(self, node: PlanNode, row: ViewRow) -> Target:
         # A consumer that registers while this refresh runs finds out from `log_start` that it cannot follow.
-        consumed = node.number is not None or row.passed is not None
+        consumed = node.number is not None or self.prepared.passed is not None
         return Target(row.data.sql, row.visible.sql, row.log.sql, row.version + 1, consumed)
 
     def clean_log(self, row: ViewRow, target: Target) -> None:
         """Remove what every consumer has passed; only this view's own refresh ever deletes from its log."""
         if not target.publish:
             return
-        passed = row.version if row.owner is not None else row.passed
+        passed = row.version if row.owner is not None else self.prepared.passed
         self.session.execute(f"DELETE FROM {row.log.sql} WHERE openivm_batch <= {passed}")
 
     def node_state(self, row: ViewRow, target: Target) -> SourceState:
@@ -183,7 +183,7 @@ class Application:
         old = self.prepared.family.get(self.row_key(node))
         follows = old is not None and not lost and self.can_follow(old, node) and self.intact(old)
         row = self.new_row(node, old, keep_generation=follows)
-        publishes = follows and node.number is None and old is not None and old.passed is not None
+        publishes = follows and node.number is None and self.prepared.passed is not None
         target = Target(row.data.sql, row.visible.sql, row.log.sql, row.version, publishes)
         if publishes:
             self.runner.run(publish.full(node.program, states, target))

@@ -33,6 +33,7 @@ class Bases:
     def ready(
         self,
         row: SourceRow | None,
+        passed: int | None,
         key: str,
         from_sql: str,
         relation: RelationName | None,
@@ -45,6 +46,7 @@ class Bases:
 
         Args:
             row: the source as the catalog holds it, None if it does not.
+            passed: the batch that all its consumers have passed, None without consumers.
             wanted: the capture configured for this very base, None if none is.
             default: the capture for a base that has none yet.
             invocation: what was captured in it is not captured again.
@@ -55,13 +57,14 @@ class Bases:
         if row is None:
             return self.install(key, from_sql, relation, columns, wanted, default, generation=0)
         base = base_of(row, relation)
-        broken = self.capture(row.capture).broken(base)
+        probe = self.capture(row.capture).probe(base)
         retyped = any(c.name == known.name and c.type != known.type for c in columns for known in row.columns)
-        if broken or retyped or (wanted is not None and wanted != row.capture):
+        if probe.broken or retyped or (wanted is not None and wanted != row.capture):
             return self.reinstall(row, from_sql, relation, columns, wanted or row.capture, default)
         missing = [column for column in columns if column not in row.columns]
-        if missing or invocation is None or key not in self.coordinator.captured[invocation]:
-            row = self.collect(row, base)
+        due = missing or invocation is None or key not in self.coordinator.captured[invocation]
+        if due and probe.pending:
+            row = self.collect(row, base, passed)
         if missing:
             row = self.widen(row, base, missing)
         return row
@@ -141,11 +144,11 @@ class Bases:
     def has(self, from_sql: str, name: str) -> bool:
         return any(row[0] == name for row in self.session.execute(f"DESCRIBE SELECT * FROM {from_sql}"))
 
-    def collect(self, row: SourceRow, base: Base) -> SourceRow:
+    def collect(self, row: SourceRow, base: Base, passed: int | None) -> SourceRow:
         version = row.version + 1
         if not self.capture(row.capture).collect(base, version):
             return row
-        log_start = self.clean(row)
+        log_start = self.clean(row, passed)
         self.catalog.advance_source(row.key, version, log_start)
         return replace(row, version=version, log_start=log_start)
 
@@ -156,10 +159,10 @@ class Bases:
         self.catalog.put_source(row)
         return row
 
-    def clean(self, row: SourceRow) -> int:
+    def clean(self, row: SourceRow, passed: int | None) -> int:
         """Remove log rows that every consumer and every refresh under way has passed; returns where the log now starts."""
         pinned = self.coordinator.lowest_pin(row.key)
-        known = [value for value in (row.passed, pinned) if value is not None]
+        known = [value for value in (passed, pinned) if value is not None]
         if not known or min(known) <= row.log_start:
             return row.log_start
         passed = min(known)

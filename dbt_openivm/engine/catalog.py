@@ -27,10 +27,7 @@ def columns_from_json(text: str) -> tuple[Column, ...]:
 
 @dataclass(frozen=True)
 class ViewRow:
-    """A maintained view or an internal node, as the catalog knows it.
-
-    `passed` is the batch that every registered consumer has passed, None without consumers.
-    """
+    """A maintained view or an internal node, as the catalog knows it."""
 
     key: str
     name: RelationName
@@ -47,7 +44,6 @@ class ViewRow:
     log_start: int
     generation: int
     row_count: int
-    passed: int | None = None
 
     @property
     def objects(self) -> tuple[RelationName, ...]:
@@ -57,7 +53,7 @@ class ViewRow:
 
 @dataclass(frozen=True)
 class SourceRow:
-    """A captured base, as the catalog knows it; `passed` as of a view."""
+    """A captured base, as the catalog knows it."""
 
     key: str
     from_sql: str
@@ -67,7 +63,6 @@ class SourceRow:
     version: int
     log_start: int
     generation: int
-    passed: int | None = None
 
 
 @dataclass(frozen=True)
@@ -145,9 +140,8 @@ class Catalog:
     def views(self, condition: str = "true") -> list[ViewRow]:
         rows = self.session.execute(
             "SELECT view_key, view_database, view_schema, view_name, owner, definition, fingerprint, refresh_type, reason, "
-            "internal_schema, data_table, visible_view, delta_table, columns, version, log_start, generation, row_count, "
-            f"(SELECT min(cursor) FROM {self.table('openivm_delta_tables')} AS c WHERE c.source_key = v.view_key) "
-            f"FROM {self.table('openivm_views')} AS v WHERE {condition}"
+            "internal_schema, data_table, visible_view, delta_table, columns, version, log_start, generation, row_count "
+            f"FROM {self.table('openivm_views')} WHERE {condition}"
         )
         return [self._view(row) for row in rows]
 
@@ -155,10 +149,10 @@ class Catalog:
         data, visible, log = (RelationName(self.database, row[9], name) for name in row[10:13])
         name = RelationName(row[1], row[2], row[3])
         owner, definition, fingerprint, refresh_type, reason = row[4:9]
-        version, log_start, generation, row_count, passed = row[14:19]
+        version, log_start, generation, row_count = row[14:18]
         return ViewRow(
             row[0], name, owner, definition, fingerprint, refresh_type, reason, data, visible, log, columns_from_json(row[13]),
-            version, log_start, generation, row_count, passed,
+            version, log_start, generation, row_count,
         )  # fmt: skip
 
     def view(self, key: str) -> ViewRow | None:
@@ -194,9 +188,8 @@ class Catalog:
 
     def sources(self, condition: str = "true") -> dict[str, SourceRow]:
         rows = self.session.execute(
-            "SELECT source_key, from_sql, capture, objects, columns, version, log_start, generation, "
-            f"(SELECT min(cursor) FROM {self.table('openivm_delta_tables')} AS c WHERE c.source_key = s.source_key) "
-            f"FROM {self.table('openivm_sources')} AS s WHERE {condition}"
+            "SELECT source_key, from_sql, capture, objects, columns, version, log_start, generation "
+            f"FROM {self.table('openivm_sources')} WHERE {condition}"
         )
         return {row[0]: _source(row) for row in rows}
 
@@ -224,7 +217,7 @@ class Catalog:
 
     # --- cursors -----------------------------------------------------------------------------------------------------
 
-    def cursors(self, condition: str) -> list[Cursor]:
+    def cursors(self, condition: str = "true") -> list[Cursor]:
         rows = self.session.execute(
             "SELECT view_key, source_key, source_kind, cursor, generation, columns "
             f"FROM {self.table('openivm_delta_tables')} WHERE {condition}"
@@ -265,6 +258,11 @@ class Catalog:
         )
 
 
+def passed(cursors: Iterable[Cursor], source_key: str) -> int | None:
+    """The batch of a source that all its registered consumers have passed; None if it has none."""
+    return min((cursor.cursor for cursor in cursors if cursor.source_key == source_key), default=None)
+
+
 def _source(row: Row) -> SourceRow:
     objects = {role: RelationName(*parts) for role, parts in json.loads(row[3]).items()}
-    return SourceRow(row[0], row[1], row[2], objects, columns_from_json(row[4]), *row[5:9])
+    return SourceRow(row[0], row[1], row[2], objects, columns_from_json(row[4]), *row[5:8])

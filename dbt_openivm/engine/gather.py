@@ -9,6 +9,7 @@ import sqlglot
 from sqlglot import exp
 
 from dbt_openivm.compiler.facts import BASE, SQL_VIEW, VISIBLE, Column, CompileFacts, Macro, Relation
+from dbt_openivm.compiler.lower.reading import read
 from dbt_openivm.compiler.lower.references import FILE_READERS, References, parse, references, unnamed_items
 from dbt_openivm.engine.session import Session
 from dbt_openivm.errors import QueryError
@@ -185,7 +186,7 @@ class Gatherer:
         while used := (self.functions & macros.keys()) - done:
             done |= used
             for name in sorted(used):
-                self.follow(references(sqlglot.parse_one(macros[name].body, dialect="duckdb")))
+                self.follow(references(read(macros[name].body)))
 
     def look_up(self, names: Iterable[str]) -> list[exp.Expr]:
         """Add the relations of these names in any schema; return the queries of plain views."""
@@ -205,7 +206,7 @@ class Gatherer:
             relation = self.relation(relation_name, tuple(listed_columns), views.get(relation_name))
             self.relations[relation_name.key] = relation
             if relation.kind == SQL_VIEW:
-                queries.append(sqlglot.parse_one(relation.definition or "", dialect="duckdb"))
+                queries.append(read(relation.definition or ""))
         return queries
 
     def relation(self, name: RelationName, columns: tuple[Column, ...], view_sql: str | None) -> Relation:
@@ -229,7 +230,7 @@ class Gatherer:
 def view_query(sql: str) -> str | None:
     """The SELECT of a CREATE VIEW statement, None if it cannot be read."""
     try:
-        statement = sqlglot.parse_one(sql, dialect="duckdb")
+        statement = read(sql)
     except sqlglot.errors.SqlglotError:
         return None
     return statement.expression.sql(dialect="duckdb") if isinstance(statement, exp.Create) else None

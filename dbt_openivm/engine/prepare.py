@@ -6,16 +6,18 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from dbt_openivm.compiler.algebra import Operator
 from dbt_openivm.compiler.compile import analyse, difference, finish
 from dbt_openivm.compiler.facts import BASE, VISIBLE, Column, CompileFacts, Relation
 from dbt_openivm.compiler.plan import FULL_REFRESH, RefreshPlan
+from dbt_openivm.compiler.probe import rows_query
 from dbt_openivm.engine.bases import Bases
-from dbt_openivm.engine.catalog import Catalog, Cursor, SourceRow, ViewRow
-from dbt_openivm.engine.gather import IsView, gather, output_columns, with_types
+from dbt_openivm.engine.catalog import Catalog, Cursor, SourceRow, ViewRow, passed
+from dbt_openivm.engine.gather import IsView, describe, gather, output_columns, with_types
 from dbt_openivm.engine.session import Session
 from dbt_openivm.engine.types import ViewInfo, ViewSpec
 from dbt_openivm.errors import QueryError, UnsupportedError
-from dbt_openivm.names import PREFIX, RelationName, literal, split_name
+from dbt_openivm.names import PREFIX, RelationName, split_name
 
 BUILD, REBUILD, REFRESH = "build", "rebuild", "refresh"
 
@@ -31,6 +33,7 @@ class Prepared:
         sources: the captured bases by key, at the versions pinned for this refresh.
         currents: SQL of the current relation of each base.
         cursors: what the view has consumed, by source key.
+        passed: the batch that every consumer of this view has passed, None without consumers.
         user_view_ours: whether the view that users query exists and reads our boundary.
     """
 
@@ -44,6 +47,7 @@ class Prepared:
     currents: Mapping[str, str]
     cursors: Mapping[str, Cursor]
     user_view_ours: bool
+    passed: int | None
     started: float = field(default_factory=time.perf_counter)
 
     @property
@@ -82,16 +86,16 @@ class Preparer:
         family = {key: row for key, row in views.items() if spec.name.key in (key, row.owner)}
         plan, facts = self.compile(spec, views, family)
         self.check(spec, plan)
-        found = self.catalog.cursors(f"view_key = {literal(spec.name.key)}") if family else []
-        cursors = {cursor.source_key: cursor for cursor in found}
-        sources = self.capture(spec, plan, facts)
+        registered = self.catalog.cursors()
+        cursors = {cursor.source_key: cursor for cursor in registered if cursor.view_key == spec.name.key}
+        sources = self.capture(spec, plan, facts, registered)
         currents = {key: self.bases.current(row, relation_name(row.from_sql)) for key, row in sources.items()}
         parents = {key: views[key] for key in plan.sources if key in views}
         action, reason = self.decide(spec, plan, facts, family, missed_changes(sources, parents, cursors))
         ours = facts.relations.get(spec.name.key)
         return Prepared(
             spec, plan, facts, action, reason, family, sources, currents, cursors,
-            ours is not None and ours.kind == VISIBLE, started,
+            ours is not None and ours.kind == VISIBLE, passed(registered, spec.name.key), started,
         )  # fmt: skip
 
     # --- compile -----------------------------------------------------------------------------------------------------
@@ -126,17 +130,29 @@ class Preparer:
 
     # --- capture -----------------------------------------------------------------------------------------------------
 
-    def capture(self, spec: ViewSpec, plan: RefreshPlan, facts: CompileFacts) -> dict[str, SourceRow]:
+    def capture(
+        self, spec: ViewSpec, plan: RefreshPlan, facts: CompileFacts, registered: Sequence[Cursor]
+    ) -> dict[str, SourceRow]:
         bases = [key for key in plan.sources if facts.relations[key].kind != VISIBLE]
         known = self.catalog.sources_of(bases)
-        return {key: self.capture_base(spec, facts.relations[key], plan.sources[key], known.get(key)) for key in bases}
+        return {
+            key: self.capture_base(
+                spec, facts.relations[key], plan.sources[key], known.get(key), passed(registered, key)
+            )
+            for key in bases
+        }
 
     def capture_base(
-        self, spec: ViewSpec, relation: Relation, columns: tuple[Column, ...], row: SourceRow | None
+        self,
+        spec: ViewSpec,
+        relation: Relation,
+        columns: tuple[Column, ...],
+        row: SourceRow | None,
+        consumed: int | None,
     ) -> SourceRow:
         coordinator = self.bases.coordinator
         ready = self.bases.ready(
-            row, relation.key, relation.sql, relation_name(relation.sql), columns, spec.captures.get(relation.key), spec.capture,
+            row, consumed, relation.key, relation.sql, relation_name(relation.sql), columns, spec.captures.get(relation.key), spec.capture,
             spec.invocation,
         )  # fmt: skip
         if spec.invocation is not None:
@@ -211,7 +227,26 @@ def make_plan(session: Session, spec: ViewSpec, facts: CompileFacts) -> RefreshP
     shaped = replace(facts, output=output_columns(session, spec.sql))
     refuse_names(spec, shaped)
     analysis = analyse(spec.sql, shaped)
+    if analysis.operator is not None and (fault := rewriting_fault(session, analysis.operator, shaped.output)):
+        analysis = replace(analysis, operator=None, reason=fault, probes=())
     return finish(analysis, with_types(session, shaped, analysis.probes))
+
+
+def rewriting_fault(session: Session, operator: Operator, output: tuple[Column, ...]) -> str | None:
+    """What DuckDB finds wrong with the compiler's reading of a query, or None.
+
+    A rewritten query is not trusted because it could be parsed: DuckDB must give it the types of the user's own. What
+    fails here is a bug of the compiler, but the view itself can still be refreshed in full.
+    """
+    try:
+        types = [column.type for column in describe(session, rows_query(operator))]
+    except Exception as error:  # DuckDB's errors have no common class that the engine may import
+        problem = f"DuckDB refuses it ({str(error).splitlines()[0]})"
+    else:
+        if types == [column.type for column in output]:
+            return None
+        problem = "its types differ"
+    return f"the compiler's reading of the query is wrong: {problem}. This is a bug in dbt-openivm; please report the query"
 
 
 def refuse_names(spec: ViewSpec, facts: CompileFacts) -> None:

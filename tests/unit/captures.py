@@ -112,7 +112,7 @@ class Rig:
         """Collect, apply the batch to the shadow, and compare with the base."""
         self.batch += 1
         self.session.begin()
-        assert self.capture.broken(self.base) is None
+        assert self.capture.probe(self.base).broken is None
         count = self.capture.collect(self.base, self.batch)
         self.session.commit()
         self.check(count)

@@ -7,9 +7,9 @@ import duckdb
 import pytest
 
 from dbt_openivm.compiler.facts import Column
+from dbt_openivm.compiler.keys import key_expressions, row_hash
 from dbt_openivm.engine.capture import diff
 from dbt_openivm.engine.capture.diff import DiffCapture, bucket_count
-from dbt_openivm.compiler.keys import key_expressions, row_hash
 from dbt_openivm.engine.render import render
 from dbt_openivm.engine.session import DuckDBSession
 from dbt_openivm.errors import UnsafeError
@@ -194,14 +194,14 @@ def test_broken(damage: str, text: str) -> None:
     rig = Rig(DiffCapture, {"a": "INTEGER"})
     rig.run("INSERT INTO base_table VALUES (1, 1), (1, 2)")
     rig.install()
-    assert rig.capture.broken(rig.base) is None
+    assert rig.capture.probe(rig.base).broken is None
     rig.run(damage)
-    broken = rig.capture.broken(rig.base)
+    broken = rig.capture.probe(rig.base).broken
     assert broken is not None
     assert text in broken
     rig.capture.uninstall(rig.base)
     rig.install()
-    assert rig.capture.broken(rig.base) is None
+    assert rig.capture.probe(rig.base).broken is None
 
 
 def test_rollback_leaves_everything_as_it_was() -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 import duckdb
 import pytest
 
-from dbt_openivm.engine.capture.base import Base
+from dbt_openivm.engine.capture.base import Base, Probe
 from dbt_openivm.engine.capture.trigger import TriggerCapture
 from dbt_openivm.engine.render import render
 from dbt_openivm.engine.session import DuckDBSession
@@ -52,7 +52,7 @@ def test_random_changes(seed: int) -> None:
 
 
 def collect_or_start_anew(rig: Rig) -> None:
-    broken = rig.capture.broken(rig.base)
+    broken = rig.capture.probe(rig.base).broken
     if broken is None:
         rig.collect()
         return
@@ -253,14 +253,14 @@ def test_writing_in_the_transaction_of_install() -> None:
     ],
 )
 def test_broken(rig: Rig, damage: str) -> None:
-    assert rig.capture.broken(rig.base) is None
+    assert rig.capture.probe(rig.base).broken is None
     rig.run(damage)
-    assert "is gone" in (rig.capture.broken(rig.base) or "")
+    assert "is gone" in (rig.capture.probe(rig.base).broken or "")
     rig.capture.uninstall(rig.base)
     rig.run("CREATE SCHEMA IF NOT EXISTS openivm_main")
     rig.run("CREATE TABLE IF NOT EXISTS base_table (a INTEGER, b VARCHAR)")
     rig.install()
-    assert rig.capture.broken(rig.base) is None
+    assert rig.capture.probe(rig.base).broken is None
 
 
 @needs_triggers
@@ -314,27 +314,10 @@ def _in_database(base: Base, database: str) -> Base:
 
 
 @needs_triggers
-def test_pending_sql_is_one_statement_for_many_bases(rig: Rig) -> None:
-    rig.run("CREATE TABLE second (order_id INTEGER, amount DOUBLE, i INTERVAL)")
-    second = make_base(rig.connection, "second", ["order_id", "amount", "i"])
-    rig.capture.install(second)
-    rig.run("INSERT INTO second VALUES (1, '0.0', INTERVAL '1 month')")
-    union = " UNION ALL ".join(rig.capture.pending_sql(base) or "" for base in (rig.base, second))
-    assert rig.run(union) == [("memory.main.base_table", None, 0), ("memory.main.second", None, 1)]
-    rig.run("UPDATE second SET amount = -amount")
-    rig.run("DROP TRIGGER openivm_delta_base_table_insert ON base_table")
-    [(_, gone, _), (_, blurred, pending)] = rig.run(union)
-    assert "is gone" in gone
-    assert "calls equal" in blurred
-    assert pending == 3
-
-
-@needs_triggers
 def test_statements_of_an_unchanged_base(rig: Rig) -> None:
     capture = TriggerCapture(counting := CountingSession(rig.connection), render)
-    assert capture.broken(rig.base) is None
-    assert capture.collect(rig.base, 1) == 0
-    assert counting.count == 2
+    assert capture.probe(rig.base) == Probe(None, pending=False)
+    assert counting.count == 1
 
 
 class CountingSession(DuckDBSession):

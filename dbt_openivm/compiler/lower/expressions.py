@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-import sqlglot
 from sqlglot import exp
 
 from dbt_openivm.compiler.algebra import column
 from dbt_openivm.compiler.facts import CompileFacts
+from dbt_openivm.compiler.lower.reading import read
 from dbt_openivm.compiler.lower.scope import Scope
 from dbt_openivm.compiler.places import place
+from dbt_openivm.compiler.sql import text
 from dbt_openivm.errors import UnsupportedError
 
 Alias = Callable[[str], exp.Expr | None]
@@ -39,7 +40,8 @@ UNNESTING = frozenset({"unnest", "generate_subscripts", "regexp_split_to_table"}
 def refuse(node: exp.Expr) -> None:
     """Raise for a construct that no operator handles yet."""
     for kind, name in REFUSED:
-        if isinstance(node, kind) and not isinstance(node.parent, exp.Count):
+        counted = isinstance(node, exp.Star) and isinstance(node.parent, exp.Count)
+        if isinstance(node, kind) and not counted:
             raise UnsupportedError(f"{name}{place(node)}")
     if isinstance(node, exp.Anonymous) and function_name(node) in UNNESTING:
         raise UnsupportedError(f"{function_name(node)}(){place(node)}")
@@ -60,9 +62,10 @@ def expand_macro(node: exp.Expr, facts: CompileFacts) -> exp.Expr | None:
     if macro is None or macro.is_table:
         return None
     arguments = list(node.expressions) if isinstance(node, exp.Anonymous) else list(node.iter_expressions())
-    if len(arguments) != len(macro.parameters):
+    named = any(isinstance(argument, exp.PropertyEQ) for argument in arguments)
+    if named or len(arguments) != len(macro.parameters):
         raise UnsupportedError(f"the macro {macro.name} with default or named arguments{place(node)}")
-    body = sqlglot.parse_one(macro.body, dialect="duckdb")
+    body = read(macro.body)
     values = {name.lower(): value for name, value in zip(macro.parameters, arguments, strict=True)}
     return exp.Paren(this=substitute_names(body, values))
 
@@ -100,16 +103,20 @@ class Binder:
             return self.bind(expanded, locals_)
         if isinstance(node, exp.Column):
             return self.bind_column(node, locals_)
+        if isinstance(node, exp.Dot) and isinstance(node.expression, exp.Func):
+            raise UnsupportedError(f"the qualified function {text(node)}{place(node)}")
         if isinstance(node, exp.Dot) and isinstance(node.expression, exp.Identifier):
             return struct_field(self.bind(node.this, locals_), node.expression.name)
         if isinstance(node, exp.Comprehension):
-            locals_ = locals_ | {node.expression.name.lower()}
+            variables = (node.expression, node.args.get("position"))
+            locals_ = locals_ | {variable.name.lower() for variable in variables if variable is not None}
         return rebuild(node, lambda child: self.bind(child, locals_))
 
     def bind_column(self, node: exp.Column, locals_: frozenset[str]) -> exp.Expr:
         parts = [part.name for part in node.parts]
-        if len(parts) == 1 and parts[0].lower() in locals_:
-            return node.copy()
+        if parts[0].lower() in locals_:
+            # an identifier, as the variables of lambdas are: no later pass takes it for a column
+            return fields(exp.to_identifier(parts[0], quoted=True), parts[1:])
         bound = self.lookup(parts)
         if bound is not None:
             return bound

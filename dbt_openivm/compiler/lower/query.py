@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-import sqlglot
 from sqlglot import exp
 
 from dbt_openivm.compiler.algebra import Constant, Operator, Scan, UnionAll, unique_name
 from dbt_openivm.compiler.facts import SQL_VIEW, CompileFacts, Relation
 from dbt_openivm.compiler.lower.expressions import Binder, function_name, substitute_names
+from dbt_openivm.compiler.lower.reading import read
 from dbt_openivm.compiler.lower.references import FILE_READERS
 from dbt_openivm.compiler.lower.scope import Scope
 from dbt_openivm.compiler.lower.select import lower_select
@@ -122,7 +122,7 @@ class Lowering:
     def inline(self, view: Relation) -> Lowered:
         if self.depth > MAX_DEPTH:
             raise UnsupportedError(f"the view {view.key}, which is nested more than {MAX_DEPTH} views deep")
-        query = sqlglot.parse_one(view.definition or "", dialect="duckdb")
+        query = read(view.definition or "")
         try:
             lowered = Lowering(self.facts, view.context, {}, self.depth + 1).query(query)
         except UnsupportedError as error:
@@ -137,7 +137,7 @@ class Lowering:
             if len(arguments) != len(macro.parameters):
                 raise UnsupportedError(f"the table macro {name} with default or named arguments{place(item)}")
             values = {p.lower(): a for p, a in zip(macro.parameters, arguments, strict=True)}
-            body = substitute_names(sqlglot.parse_one(macro.body, dialect="duckdb"), values)
+            body = substitute_names(read(macro.body), values)
             return Lowering(self.facts, self.context, {}, self.depth + 1).query(body)
         relation = self.facts.relations.get(table_text(item))
         if relation is None or name not in FILE_READERS:
@@ -188,4 +188,4 @@ def lower(sql: str, facts: CompileFacts) -> Operator:
     Raises:
         UnsupportedError: it uses a construct that no operator handles; the message names construct and place.
     """
-    return Lowering(facts).query(sqlglot.parse_one(sql, dialect="duckdb")).operator
+    return Lowering(facts).query(read(sql)).operator

@@ -8,6 +8,7 @@ import sqlglot
 from sqlglot import exp
 
 from dbt_openivm.compiler.lower.expressions import function_name
+from dbt_openivm.compiler.lower.reading import DIALECT, settled
 from dbt_openivm.errors import QueryError
 
 FILE_READERS = frozenset(
@@ -67,7 +68,7 @@ def parse(sql: str) -> exp.Expr:
         QueryError: more than one statement, none, or one that is no query.
         sqlglot.errors.ParseError: the text is not understood by sqlglot (DuckDB may still understand it).
     """
-    statements = [statement for statement in sqlglot.parse(sql, dialect="duckdb") if statement is not None]
+    statements = [settled(statement) for statement in sqlglot.parse(sql, dialect=DIALECT) if statement is not None]
     if len(statements) != 1:
         raise QueryError(f"A view needs one SELECT statement, but its SQL has {len(statements)} statements.")
     statement = statements[0]

@@ -56,8 +56,8 @@ class Scope:
     def has_alias(self, name: str) -> bool:
         return any(binding.alias.lower() == name.lower() for binding in self.bindings)
 
-    def star(self, alias: str | None = None) -> list[tuple[str, str]]:
-        """The columns of ``*`` or ``alias.*`` as (name, output column)."""
+    def star(self, alias: str | None = None) -> list[tuple[str, str, str]]:
+        """The columns of ``*`` or ``alias.*`` as (alias of the relation, name, output column)."""
         hidden = set().union(*self.merged.values()) if alias is None and self.merged else set()
         chosen = [b for b in self.bindings if alias is None or b.alias.lower() == alias.lower()]
-        return [(name, flat) for binding in chosen for name, flat in binding.columns if flat not in hidden]
+        return [(b.alias, name, flat) for b in chosen for name, flat in b.columns if flat not in hidden]

@@ -81,14 +81,15 @@ def item_name(item: exp.Expr, facts: CompileFacts) -> str | None:
     return facts.names.get(text(item))
 
 
-def star_items(star: exp.Star, columns: list[tuple[str, str]]) -> list[Item]:
+def star_items(star: exp.Star, columns: list[tuple[str, str, str]]) -> list[Item]:
     """The items of a star, with EXCLUDE, REPLACE and RENAME applied."""
-    excluded = {part.name.lower() for part in star.args.get("except_") or star.args.get("except") or []}
+    parts = star.args.get("except_") or star.args.get("except") or []
+    excluded = {(part.text("table").lower(), part.name.lower()) for part in parts}
     replaced = {part.alias.lower(): part.this for part in star.args.get("replace") or []}
     renamed = {part.this.name.lower(): part.alias for part in star.args.get("rename") or []}
     items: list[Item] = []
-    for name, flat in columns:
-        if name.lower() not in excluded:
+    for alias, name, flat in columns:
+        if excluded.isdisjoint({("", name.lower()), (alias.lower(), name.lower())}):
             expression = replaced.get(name.lower()) or Flat(this=exp.to_identifier(flat, quoted=True))
             items.append((renamed.get(name.lower(), name), expression))
     return items
@@ -204,8 +205,8 @@ class SelectList:
                 return key
         if isinstance(node, exp.Column):
             return self.post_column(node, None)
-        if isinstance(node, exp.Dot) and isinstance(node.expression, exp.Identifier):
-            return rebuild(node, lambda child: self.post(child))
+        if isinstance(node, exp.Comprehension | exp.Lambda):
+            raise UnsupportedError(f"a lambda over aggregates{place(node)}")
         return rebuild(node, self.post)
 
     def key_of(self, node: exp.Expr) -> exp.Expr | None:

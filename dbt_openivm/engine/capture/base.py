@@ -35,6 +35,20 @@ class Base:
     relation: RelationName | None
 
 
+@dataclass(frozen=True)
+class Probe:
+    """What a look at a base before capturing it says.
+
+    Attributes:
+        broken: what happened if changes may have been missed; the caller then uninstalls, installs anew, and has every
+            consumer rebuild.
+        pending: whether there is something to collect; True also where only collecting can tell.
+    """
+
+    broken: str | None
+    pending: bool
+
+
 class Capture(ABC):
     """How the delta of a base is obtained.
 
@@ -70,11 +84,8 @@ class Capture(ABC):
         """Give all changes since the last capture the number `batch`; return how many log rows that were (0: none)."""
 
     @abstractmethod
-    def broken(self, base: Base) -> str | None:
-        """What happened if changes may have been missed (a dropped trigger, a swapped table, an edited copy), else None.
-
-        After a non-None answer the caller uninstalls, installs anew, and has every consumer rebuild.
-        """
+    def probe(self, base: Base) -> Probe:
+        """Look whether changes may have been missed (a dropped trigger, an edited copy), and whether there are any."""
 
     @abstractmethod
     def uninstall(self, base: Base) -> None:

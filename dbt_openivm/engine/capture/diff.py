@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from dbt_openivm.compiler.keys import row_hash, row_keys, row_outputs
-from dbt_openivm.engine.capture.base import Base, Capture
+from dbt_openivm.engine.capture.base import Base, Capture, Probe
 from dbt_openivm.engine.capture.log import (
     TIMESTAMP_SQL,
     create_log,
@@ -88,7 +88,10 @@ class DiffCapture(Capture):
         self.session.execute(f"DROP TABLE {DIFFERENCE}")
         return changed
 
-    def broken(self, base: Base) -> str | None:
+    def probe(self, base: Base) -> Probe:
+        return Probe(self._broken(base), pending=True)
+
+    def _broken(self, base: Base) -> str | None:
         expected = {"delta": len(base.columns) + 3, "copy": len(base.columns) or 1, "buckets": 5}
         tables = " OR ".join(
             f"({is_relation(base.objects[role], 'table')} AND column_count = {count})"
@@ -109,10 +112,6 @@ class DiffCapture(Capture):
 
     def current(self, base: Base) -> str:
         return base.objects["copy"].sql
-
-    def pending_sql(self, base: Base) -> str | None:  # noqa: ARG002
-        """None: only a scan of the base tells whether it changed."""
-        return None
 
     def _compare(self, base: Base, source: str) -> tuple[bool, bool, int, int]:
         """Is `source` what the fingerprints say; do they hold for this DuckDB; their buckets; rows of `source`."""

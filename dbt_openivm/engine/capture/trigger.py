@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from dbt_openivm.compiler.keys import blurred_conditions, blurred_groups
-from dbt_openivm.engine.capture.base import Base, Capture
+from dbt_openivm.engine.capture.base import Base, Capture, Probe
 from dbt_openivm.engine.capture.log import (
     TIMESTAMP_SQL,
     create_log,
@@ -64,12 +64,24 @@ class TriggerCapture(Capture):
         [(numbered,)] = self.session.execute(self.render("ivm_capture_number", arguments))
         return int(numbered)
 
-    def broken(self, base: Base) -> str | None:
-        [(found,)] = self.session.execute(f"SELECT {_count_triggers(base)}")
-        if found != len(EVENTS):
-            return _broken_text(base)
-        blurred = self._blurred_sql(base)
-        return _blurred_text(base) if blurred and self.session.execute(blurred)[0][0] else None
+    def probe(self, base: Base) -> Probe:
+        try:
+            [(triggers, added, removed)] = self.session.execute(
+                f"SELECT {_count_triggers(base)}, count(*) FILTER (WHERE openivm_multiplicity > 0), "
+                "count(*) FILTER (WHERE openivm_multiplicity < 0) "
+                f"FROM {base.objects['delta'].sql} WHERE openivm_batch IS NULL"
+            )
+        except Exception:
+            # without its log a base has lost its triggers too, or its writers would fail: then that is what happened
+            [(triggers,)] = self.session.execute(f"SELECT {_count_triggers(base)}")
+            if triggers == len(EVENTS):
+                raise
+        if triggers != len(EVENTS):
+            return Probe(_broken_text(base), pending=True)
+        blurred = self._blurred_sql(base) if added and removed else None
+        if blurred and self.session.execute(blurred)[0][0]:
+            return Probe(_blurred_text(base), pending=True)
+        return Probe(None, pending=bool(added or removed))
 
     def uninstall(self, base: Base) -> None:
         self._drop_triggers(base)
@@ -77,16 +89,6 @@ class TriggerCapture(Capture):
 
     def current(self, base: Base) -> str:
         return base.from_sql
-
-    def pending_sql(self, base: Base) -> str | None:
-        """One row (key, what broke it or NULL, changes not yet numbered). DuckDB refuses it if the log is gone."""
-        blurred = self._blurred_sql(base)
-        when_blurred = f" WHEN ({blurred}) THEN {literal(_blurred_text(base))}" if blurred else ""
-        when_gone = f" WHEN {_count_triggers(base)} <> {len(EVENTS)} THEN {literal(_broken_text(base))}"
-        return (
-            f"SELECT {literal(base.key)} AS source_key, CASE{when_gone}{when_blurred} END AS broken,"
-            f" (SELECT count(*) FROM {base.objects['delta'].sql} WHERE openivm_batch IS NULL) AS pending"
-        )
 
     def _blurred_sql(self, base: Base) -> str | None:
         """One row: can the pending rows differ from what the table holds? None where no column lends itself to that."""
