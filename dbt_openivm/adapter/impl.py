@@ -77,6 +77,12 @@ class OpenIvmAdapter(DuckDBAdapter):
         with as_dbt_errors():
             return operations.definition(self._refresher, relation)
 
+    @available.parse(lambda *_, **__: [])
+    def ivm_trigger_drops(self, relation: Any) -> list[str]:
+        """The statements that drop the triggers of a capture on a table."""
+        with as_dbt_errors():
+            return operations.trigger_drops(self._refresher, relation)
+
     @available.parse(lambda *_, **__: "")
     def ivm_operation(self, name: str, context: Mapping[str, Any], arguments: Mapping[str, Any]) -> str:
         """Run one of our operations (status, history, explain, gc, remove) and return its text."""

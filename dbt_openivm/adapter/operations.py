@@ -7,7 +7,7 @@ from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
 from dbt_openivm.adapter.config import relation_key
-from dbt_openivm.adapter.refresh import Context, Refresher, ivm_views, relation_name
+from dbt_openivm.adapter.refresh import Context, Refresher, project_scope, relation_name
 from dbt_openivm.engine import garbage, report
 from dbt_openivm.errors import ConfigError
 
@@ -34,6 +34,12 @@ def definition(refresher: Refresher, relation: Any) -> str:
             "ivm_view that have been built: run the model first."
         )
     return view.definition
+
+
+def trigger_drops(refresher: Refresher, relation: Any) -> list[str]:
+    name = relation_name(relation)
+    triggers = garbage.triggers(refresher.session, name.database)
+    return [trigger.drop_sql for trigger in triggers if trigger.name.key == name.key]
 
 
 def run(name: str, adapter: OpenIvmAdapter, context: Context, arguments: Mapping[str, Any]) -> str:
@@ -74,7 +80,7 @@ def _explain(adapter: OpenIvmAdapter, context: Context, model: str) -> str:
 
 
 def _gc(adapter: OpenIvmAdapter, context: Context, dry_run: bool, all_schemas: bool) -> str:
-    scope = garbage.Scope(ivm_views(context["graph"]), _schemas(context), all_schemas)
+    scope = project_scope(context["graph"], all_schemas)
 
     def collect(database: str) -> str:
         maintainer = adapter.refresher.maintainer(database, context)
@@ -95,11 +101,6 @@ def _per_database(adapter: OpenIvmAdapter, context: Context, answer: Callable[[s
     if len(databases) == 1:
         return answer(databases[0])
     return "\n\n".join(f"database {database}\n{answer(database)}" for database in databases)
-
-
-def _schemas(context: Context) -> set[str]:
-    nodes = context["graph"]["nodes"].values()
-    return {f"{node['database']}.{node['schema']}".lower() for node in nodes if node["resource_type"] == "model"}
 
 
 def _find(context: Context, model: str) -> Mapping[str, Any]:

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Optional
 
 from dbt.adapters.contracts.connection import AdapterResponse
+from dbt.adapters.events.logging import AdapterLogger
 
 from dbt_openivm.adapter.config import relation_key, source_captures, view_config
 from dbt_openivm.adapter.session import DbtSession
 from dbt_openivm.engine.database import check_writable
+from dbt_openivm.engine.garbage import Scope, without_model
 from dbt_openivm.engine.render import Renderer, Step
 from dbt_openivm.engine.types import RefreshResult, ViewSpec
 from dbt_openivm.names import RelationName
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
     from dbt_openivm.engine.prepare import Prepared
 
 Context = Mapping[str, Any]
+
+logger = AdapterLogger("OpenIvm")
 
 
 @dataclass
@@ -97,7 +101,18 @@ class Refresher:
             if database not in self._ready:
                 check_writable(self.session, database)
                 self.maintainer(database, context).setup()
+                self._warn_of_left_overs(database, context["graph"])
                 self._ready.add(database)
+
+    def _warn_of_left_overs(self, database: str, graph: Mapping[str, Any]) -> None:
+        """A view without a model still counts as a consumer: the change logs of its sources are kept for it."""
+        gone = without_model(self.session, database, project_scope(graph))
+        if gone:
+            names = ", ".join(f"{view.schema}.{view.name}" for view in gone)
+            logger.warning(
+                f"No model maintains {names} any more, but changes of their sources are still kept for them. "
+                "Clear them with `dbt run-operation ivm_gc --args '{dry_run: false}'`."
+            )
 
     def lock(self, context: Context) -> None:
         """Keep other models from capturing until `release`.
@@ -164,7 +179,8 @@ class Refresher:
         return self._captures[1]
 
 
-def ivm_views(graph: Mapping[str, Any]) -> set[str]:
-    """The keys of the views that the models of a project maintain."""
-    nodes = graph.get("nodes", {}).values()
-    return {relation_key(node) for node in nodes if node.get("config", {}).get("materialized") == "ivm_view"}
+def project_scope(graph: Mapping[str, Any], all_schemas: bool = False) -> Scope:
+    """Which views the models of a project maintain, and in which schemas a view without a model is left over."""
+    models = [node for node in graph["nodes"].values() if node["resource_type"] == "model"]
+    live = {relation_key(node) for node in models if node["config"]["materialized"] == "ivm_view"}
+    return Scope(live, {f"{node['database']}.{node['schema']}".lower() for node in models}, all_schemas)

@@ -129,6 +129,11 @@ def _text(lines: list[str], foreign: list[RelationName], dry_run: bool, done: st
     return "\n".join(text)
 
 
+def without_model(session: Session, database: str, scope: Scope) -> list[RelationName]:
+    """The views of this project that no model maintains any more."""
+    return _gone(Reader(session, database), scope)[0]
+
+
 def _gone(reader: Reader, scope: Scope) -> tuple[list[RelationName], list[RelationName]]:
     """Views without a model: those that go, and those that may be another project's."""
     gone: list[RelationName] = []
@@ -240,7 +245,7 @@ def _objects(session: Session, database: str, with_catalog: bool) -> Iterator[St
         ours = f"starts_with(schema_name, {literal(PREFIX)}) OR schema_name = {literal(CATALOG_SCHEMA)}"
         here = f"database_name = {literal(database)} AND ({ours})"
     mine = f"{here} AND starts_with({{}}, {literal(PREFIX)})"
-    yield from _all_triggers(session, database)
+    yield from triggers(session, database)
     for kind, function, column in (("VIEW", "duckdb_views()", "view_name"), ("TABLE", "duckdb_tables()", "table_name")):
         rows = session.execute(
             f"SELECT database_name, schema_name, {column} FROM {function} WHERE {mine.format(column)} ORDER BY ALL"
@@ -256,7 +261,7 @@ def _empty_schemas(session: Session, database: str) -> list[Stray]:
     return [stray for stray in objects if stray.kind == "SCHEMA" and stray.name.schema not in used]
 
 
-def _all_triggers(session: Session, database: str) -> list[Stray]:
+def triggers(session: Session, database: str) -> list[Stray]:
     """The triggers of captures; DuckDB has them from 2.0 on."""
     if not session.execute("SELECT 1 FROM duckdb_functions() WHERE function_name = 'duckdb_triggers'"):
         return []

@@ -210,3 +210,17 @@ def test_a_project_overrides_a_step(shop: Project) -> None:
     shop.run()
     shop.execute("INSERT INTO sales VALUES (1000, 3, 500, 1)")
     assert "mine, for" in shop.fail("run").error("by_product")
+
+
+@pytest.mark.parametrize("kind", ["table", "incremental"])
+def test_triggers_on_a_model_that_dbt_replaces(shop: Project, kind: str) -> None:
+    """DuckDB refuses to rename a table with triggers, and dbt renames a table that it replaces."""
+    if shop.query("SELECT 1 FROM duckdb_functions() WHERE function_name = 'duckdb_triggers'") == []:
+        pytest.skip("triggers need DuckDB 2.0")
+    query = f"select id, product, price, quantity from {SOURCE} where price > 50"
+    shop.model("clean", query, materialized=kind, meta={"openivm": {"capture": "trigger"}})
+    for number in range(3):
+        shop.run("--full-refresh", "--select", "clean")
+        shop.run("--select", "by_product")
+        shop.assert_equal("by_product", BY_PRODUCT.format("(SELECT * FROM sales WHERE price > 50)"))
+        shop.execute(f"INSERT INTO sales VALUES ({1000 + number}, 3, 500, 1)")
