@@ -141,6 +141,10 @@ class Bases:
         current = [kept[name] for name in kept if name in {c.name for c in columns} or self.has(from_sql, name)]
         return self.install(row.key, from_sql, relation, current, wanted, default, row.generation + 1)
 
+    def restore(self, row: SourceRow, relation: RelationName | None) -> SourceRow:
+        """Start a capture anew whose internal objects were dropped by hand."""
+        return self.reinstall(row, row.from_sql, relation, (), row.capture, row.capture)
+
     def has(self, from_sql: str, name: str) -> bool:
         return any(row[0] == name for row in self.session.execute(f"DESCRIBE SELECT * FROM {from_sql}"))
 

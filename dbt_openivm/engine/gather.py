@@ -168,6 +168,8 @@ class Gatherer:
     relations: dict[str, Relation] = field(default_factory=dict)
     functions: set[str] = field(default_factory=set)
     asked: set[str] = field(default_factory=set)
+    named: set[str] = field(default_factory=set)
+    names_of: dict[str, str] = field(default_factory=dict)
 
     def follow(self, found: References) -> None:
         """Look up the names, then the names of the views among them."""
@@ -177,8 +179,14 @@ class Gatherer:
             self.functions |= current.functions
             names = {parts[-1].lower() for parts in current.tables} - self.asked
             self.asked |= names
-            pending.extend(references(view) for view in self.look_up(names))
+            for view in self.look_up(names):
+                pending.append(references(view))
+                self.named |= {parts[-1].lower() for parts in pending[-1].tables}
             self.readers(current.readers)
+
+    def is_named(self, key: str, names: set[str]) -> bool:
+        """Whether the query, or a view or macro in it, names the relation; files have no catalog entry."""
+        return key not in self.names_of or self.names_of[key] in names
 
     def follow_macros(self, macros: Mapping[str, Macro]) -> None:
         """Look up what the bodies of the macros in use name, and the macros in those."""
@@ -186,7 +194,9 @@ class Gatherer:
         while used := (self.functions & macros.keys()) - done:
             done |= used
             for name in sorted(used):
-                self.follow(references(read(macros[name].body)))
+                inside = references(read(macros[name].body))
+                self.named |= {parts[-1].lower() for parts in inside.tables}
+                self.follow(inside)
 
     def look_up(self, names: Iterable[str]) -> list[exp.Expr]:
         """Add the relations of these names in any schema; return the queries of plain views."""
@@ -205,6 +215,7 @@ class Gatherer:
         for relation_name, listed_columns in columns.items():
             relation = self.relation(relation_name, tuple(listed_columns), views.get(relation_name))
             self.relations[relation_name.key] = relation
+            self.names_of[relation_name.key] = relation_name.name.lower()
             if relation.kind == SQL_VIEW:
                 queries.append(read(relation.definition or ""))
         return queries
@@ -261,8 +272,19 @@ def output_columns(session: Session, query: str) -> tuple[Column, ...]:
     return named
 
 
-def gather(session: Session, query: str, is_view: IsView, also: Iterable[str]) -> CompileFacts:
-    """The facts about everything `query` names, and about relations called `also` (the view itself and its objects).
+@dataclass(frozen=True)
+class Gathered:
+    """Attributes:
+    facts: about everything the query names.
+    objects: other relations that were asked for and are there, by key.
+    """
+
+    facts: CompileFacts
+    objects: Mapping[str, Relation]
+
+
+def gather(session: Session, query: str, is_view: IsView, also: Iterable[str] = ()) -> Gathered:
+    """Look up everything `query` names, and relations called `also` (the view itself, internal objects).
 
     Raises:
         QueryError: the query is no single SELECT.
@@ -277,14 +299,16 @@ def gather(session: Session, query: str, is_view: IsView, also: Iterable[str]) -
     except sqlglot.errors.SqlglotError:
         found = References(frozenset(), frozenset(), frozenset())
     known = built_in(session, place.version)
-    gatherer.follow(replace(found, tables=found.tables | {(name,) for name in also}))
+    others = {name.lower() for name in also}
+    gatherer.follow(replace(found, tables=found.tables | {(name,) for name in others}))
     own = NO_FUNCTIONS
     if gatherer.functions - known.internal:
         own = list_functions(session, "NOT internal")
         gatherer.follow_macros(own.macros)
     add_files(session, gatherer, found, place)
-    return CompileFacts(
-        relations=gatherer.relations,
+    named = gatherer.named | {parts[-1].lower() for parts in found.tables}
+    facts = CompileFacts(
+        relations={key: r for key, r in gatherer.relations.items() if gatherer.is_named(key, named)},
         search_path=place.search_path,
         databases=place.databases,
         volatile_functions=known.volatile | own.volatile,
@@ -292,6 +316,7 @@ def gather(session: Session, query: str, is_view: IsView, also: Iterable[str]) -
         macros=own.macros,
         names=names,
     )
+    return Gathered(facts, gatherer.relations)
 
 
 def expression_names(session: Session, expressions: Sequence[str]) -> dict[str, str]:

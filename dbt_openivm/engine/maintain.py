@@ -12,7 +12,7 @@ from dbt_openivm.engine.apply import Application, drop_views
 from dbt_openivm.engine.bases import Bases
 from dbt_openivm.engine.catalog import Catalog, ViewRow, create_schema
 from dbt_openivm.engine.coordinate import Coordinator, coordinator
-from dbt_openivm.engine.prepare import REFRESH, Prepared, Preparer, compile_view, relation_name
+from dbt_openivm.engine.prepare import REFRESH, NotCompiledError, Prepared, Preparer, compile_view, relation_name
 from dbt_openivm.engine.render import Renderer
 from dbt_openivm.engine.session import Session
 from dbt_openivm.engine.types import RefreshResult, ViewSpec
@@ -21,6 +21,8 @@ from dbt_openivm.names import RelationName, internal_schema, literal
 
 _SETUP = threading.Lock()
 Result = TypeVar("Result")
+
+COMPILE_ATTEMPTS = 3
 
 
 class Maintainer:
@@ -87,7 +89,18 @@ class Maintainer:
     def alone(self, view: RelationName, work: Callable[[], Result]) -> Result:
         """Do `work` in a transaction of our own, with nobody else refreshing the view or capturing."""
         with self.coordinator.view_lock(view.key), self.coordinator.lock:
-            return self.transaction(work)
+            return self.compiled(lambda: self.transaction(work))
+
+    def compiled(self, work: Callable[[], Result]) -> Result:
+        """Do `work`, and again after compiling outside its transaction what it did not find compiled."""
+        for _ in range(COMPILE_ATTEMPTS):
+            try:
+                return work()
+            except NotCompiledError as missing:
+                self.preparer.compile(missing.spec)
+        raise UnsafeError(
+            "The relations of the view keep changing while it is compiled. Nothing was changed. Run again."
+        )
 
     def _run(self, spec: ViewSpec, rows: list[ViewRow] | None) -> tuple[Prepared, RefreshResult]:
         prepared = self._prepare(spec, rows)
@@ -110,7 +123,10 @@ class Maintainer:
             held.enter_context(self.coordinator.view_lock(spec.name.key))
             with ExitStack() as locked:
                 locked.enter_context(self.coordinator.lock)
-                prepared = self._prepare(spec) if in_transaction else self.transaction(lambda: self._prepare(spec))
+                if in_transaction:
+                    prepared = self._prepare(spec, compiled=False)
+                else:
+                    prepared = self.compiled(lambda: self.transaction(lambda: self._prepare(spec)))
                 self.coordinator.pins[id(prepared)] = prepared.versions
                 if in_transaction:
                     held.push(locked.pop_all())
@@ -128,8 +144,8 @@ class Maintainer:
             raise
         return result
 
-    def _prepare(self, spec: ViewSpec, rows: list[ViewRow] | None = None) -> Prepared:
-        prepared = self.preparer.prepare(spec, rows)
+    def _prepare(self, spec: ViewSpec, rows: list[ViewRow] | None = None, compiled: bool = True) -> Prepared:
+        prepared = self.preparer.prepare(spec, rows, compiled)
         if prepared.action != REFRESH:
             create_schema(self.session, self.catalog.database, internal_schema(spec.name.schema))
         return prepared

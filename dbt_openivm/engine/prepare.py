@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from dbt_openivm.compiler.algebra import Operator
@@ -13,7 +13,7 @@ from dbt_openivm.compiler.plan import FULL_REFRESH, RefreshPlan
 from dbt_openivm.compiler.probe import rows_query
 from dbt_openivm.engine.bases import Bases
 from dbt_openivm.engine.catalog import Catalog, Cursor, SourceRow, ViewRow, passed
-from dbt_openivm.engine.gather import IsView, describe, gather, output_columns, with_types
+from dbt_openivm.engine.gather import Gathered, IsView, describe, gather, output_columns, with_types
 from dbt_openivm.engine.session import Session
 from dbt_openivm.engine.types import ViewInfo, ViewSpec
 from dbt_openivm.errors import QueryError, UnsupportedError
@@ -46,8 +46,8 @@ class Prepared:
     sources: Mapping[str, SourceRow]
     currents: Mapping[str, str]
     cursors: Mapping[str, Cursor]
-    user_view_ours: bool
     passed: int | None
+    user_view_ours: bool
     started: float = field(default_factory=time.perf_counter)
 
     @property
@@ -71,7 +71,7 @@ class Prepared:
 
 
 class Preparer:
-    """Prepares refreshes of one database's views. Needs the coordinator's lock and an open transaction."""
+    """Prepares refreshes of one database's views. Needs the coordinator's lock; `prepare` also an open transaction."""
 
     def __init__(self, session: Session, catalog: Catalog, bases: Bases) -> None:
         self.session = session
@@ -79,39 +79,56 @@ class Preparer:
         self.bases = bases
         self._compiled: dict[str, tuple[CompileFacts, RefreshPlan]] = {}
 
-    def prepare(self, spec: ViewSpec, rows: Sequence[ViewRow] | None = None) -> Prepared:
-        """Prepare one view; `rows` are the catalog's views, if they were read in this transaction already."""
+    def prepare(self, spec: ViewSpec, rows: Sequence[ViewRow] | None = None, compiled: bool = True) -> Prepared:
+        """Prepare one view.
+
+        Args:
+            rows: the catalog's views, if they were read in this transaction already.
+            compiled: whether the plan must be in memory already. A probe that DuckDB refuses would end the transaction, so
+                that plans are made before it: see `compile`.
+
+        Raises:
+            NotCompiledError: no plan in memory fits; `compile` must run outside the transaction.
+        """
         started = time.perf_counter()
         views = {row.key: row for row in (self.catalog.views() if rows is None else rows)}
         family = {key: row for key, row in views.items() if spec.name.key in (key, row.owner)}
-        plan, facts = self.compile(spec, views, family)
-        self.check(spec, plan)
         registered = self.catalog.cursors()
         cursors = {cursor.source_key: cursor for cursor in registered if cursor.view_key == spec.name.key}
-        sources = self.capture(spec, plan, facts, registered)
+        known = self.catalog.sources()
+        found = gather(self.session, spec.sql, maintained(views), internal_names(spec, family, cursors, known))
+        plan = self.plan_of(spec, found.facts, compiled)
+        self.check(spec, plan)
+        sources = self.capture(spec, plan, found, known, registered)
         currents = {key: self.bases.current(row, relation_name(row.from_sql)) for key, row in sources.items()}
         parents = {key: views[key] for key in plan.sources if key in views}
-        action, reason = self.decide(spec, plan, facts, family, missed_changes(sources, parents, cursors))
-        ours = facts.relations.get(spec.name.key)
+        action, reason = self.decide(spec, plan, found, family, missed_changes(sources, parents, cursors))
+        ours = found.objects.get(spec.name.key)
         return Prepared(
-            spec, plan, facts, action, reason, family, sources, currents, cursors,
-            ours is not None and ours.kind == VISIBLE, passed(registered, spec.name.key), started,
+            spec, plan, found.facts, action, reason, family, sources, currents, cursors,
+            passed(registered, spec.name.key), ours is not None and ours.kind == VISIBLE, started,
         )  # fmt: skip
 
     # --- compile -----------------------------------------------------------------------------------------------------
 
-    def compile(
-        self, spec: ViewSpec, views: Mapping[str, ViewRow], family: Mapping[str, ViewRow]
-    ) -> tuple[RefreshPlan, CompileFacts]:
-        """The plan, taken from memory where neither query nor facts changed."""
-        also = {spec.name.name, *(name.name for row in family.values() for name in row.objects)}
-        facts = gather(self.session, spec.sql, maintained(views), also)
+    def compile(self, spec: ViewSpec) -> None:
+        """Make the plan of a view from what DuckDB knows now, and keep it in memory.
+
+        Raises:
+            QueryError: DuckDB refuses the query, or it is no single SELECT.
+        """
+        views = {row.key: row for row in self.catalog.views()}
+        facts = gather(self.session, spec.sql, maintained(views)).facts
+        self._compiled[spec.sql] = (facts, make_plan(self.session, spec, facts))
+
+    def plan_of(self, spec: ViewSpec, facts: CompileFacts, compiled: bool) -> RefreshPlan:
+        """The plan in memory, if neither query nor facts changed since it was made."""
         known = self._compiled.get(spec.sql)
-        if known is not None and known[0] == facts:
-            return known[1], facts
-        plan = make_plan(self.session, spec, facts)
-        self._compiled[spec.sql] = (facts, plan)
-        return plan, facts
+        if known is None or known[0] != facts:
+            if compiled:
+                raise NotCompiledError(spec)
+            self._compiled[spec.sql] = known = (facts, make_plan(self.session, spec, facts))
+        return known[1]
 
     def check(self, spec: ViewSpec, plan: RefreshPlan) -> None:
         if spec.name.key in plan.sources:
@@ -131,16 +148,22 @@ class Preparer:
     # --- capture -----------------------------------------------------------------------------------------------------
 
     def capture(
-        self, spec: ViewSpec, plan: RefreshPlan, facts: CompileFacts, registered: Sequence[Cursor]
+        self,
+        spec: ViewSpec,
+        plan: RefreshPlan,
+        found: Gathered,
+        known: Mapping[str, SourceRow],
+        registered: Sequence[Cursor],
     ) -> dict[str, SourceRow]:
-        bases = [key for key in plan.sources if facts.relations[key].kind != VISIBLE]
-        known = self.catalog.sources_of(bases)
-        return {
-            key: self.capture_base(
-                spec, facts.relations[key], plan.sources[key], known.get(key), passed(registered, key)
-            )
-            for key in bases
-        }
+        rows: dict[str, SourceRow] = {}
+        for key, columns in plan.sources.items():
+            relation, row = found.facts.relations[key], known.get(key)
+            if relation.kind == VISIBLE:
+                continue
+            if row is not None and any(name.key not in found.objects for name in row.objects.values()):
+                row = self.bases.restore(row, relation_name(relation.sql))
+            rows[key] = self.capture_base(spec, relation, columns, row, passed(registered, key))
+        return rows
 
     def capture_base(
         self,
@@ -165,7 +188,7 @@ class Preparer:
         self,
         spec: ViewSpec,
         plan: RefreshPlan,
-        facts: CompileFacts,
+        found: Gathered,
         family: Mapping[str, ViewRow],
         missed: str | None,
     ) -> tuple[str, str | None]:
@@ -176,7 +199,7 @@ class Preparer:
         if spec.full_refresh:
             return REBUILD, "a full refresh was asked for"
         whole = len(family) == len(plan.nodes) and all(
-            name.key in facts.relations for row in family.values() for name in row.objects
+            name.key in found.objects for row in family.values() for name in row.objects
         )
         changed = difference(root.fingerprint, plan.fingerprint)
         reason = changed or (None if whole else "its internal objects were changed from outside") or missed
@@ -217,9 +240,26 @@ def maintained(views: Mapping[str, ViewRow]) -> IsView:
     return is_view
 
 
+def internal_names(
+    spec: ViewSpec, family: Mapping[str, ViewRow], cursors: Iterable[str], known: Mapping[str, SourceRow]
+) -> set[str]:
+    """What must be there for a refresh: the view, its state and boundary, the objects of its sources' captures."""
+    states = {name.name for row in family.values() for name in row.objects}
+    captures = {name.name for key in cursors if key in known for name in known[key].objects.values()}
+    return {spec.name.name} | states | captures
+
+
+class NotCompiledError(Exception):
+    """The plan of a view must be made before its transaction begins."""
+
+    def __init__(self, spec: ViewSpec) -> None:
+        super().__init__(str(spec.name))
+        self.spec = spec
+
+
 def compile_view(session: Session, spec: ViewSpec, views: Mapping[str, ViewRow]) -> tuple[RefreshPlan, CompileFacts]:
     """The plan of a view, from what DuckDB knows now."""
-    facts = gather(session, spec.sql, maintained(views), {spec.name.name})
+    facts = gather(session, spec.sql, maintained(views)).facts
     return make_plan(session, spec, facts), facts
 
 

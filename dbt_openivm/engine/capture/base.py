@@ -85,7 +85,10 @@ class Capture(ABC):
 
     @abstractmethod
     def probe(self, base: Base) -> Probe:
-        """Look whether changes may have been missed (a dropped trigger, an edited copy), and whether there are any."""
+        """Look whether changes may have been missed (a dropped trigger, an edited copy), and whether there are any.
+
+        The objects of the capture are there: the caller has seen to that.
+        """
 
     @abstractmethod
     def uninstall(self, base: Base) -> None:

@@ -65,17 +65,11 @@ class TriggerCapture(Capture):
         return int(numbered)
 
     def probe(self, base: Base) -> Probe:
-        try:
-            [(triggers, added, removed)] = self.session.execute(
-                f"SELECT {_count_triggers(base)}, count(*) FILTER (WHERE openivm_multiplicity > 0), "
-                "count(*) FILTER (WHERE openivm_multiplicity < 0) "
-                f"FROM {base.objects['delta'].sql} WHERE openivm_batch IS NULL"
-            )
-        except Exception:
-            # without its log a base has lost its triggers too, or its writers would fail: then that is what happened
-            [(triggers,)] = self.session.execute(f"SELECT {_count_triggers(base)}")
-            if triggers == len(EVENTS):
-                raise
+        [(triggers, added, removed)] = self.session.execute(
+            f"SELECT {_count_triggers(base)}, count(*) FILTER (WHERE openivm_multiplicity > 0), "
+            "count(*) FILTER (WHERE openivm_multiplicity < 0) "
+            f"FROM {base.objects['delta'].sql} WHERE openivm_batch IS NULL"
+        )
         if triggers != len(EVENTS):
             return Probe(_broken_text(base), pending=True)
         blurred = self._blurred_sql(base) if added and removed else None
