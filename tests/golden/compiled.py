@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from dbt_openivm.compiler import publish
 from dbt_openivm.compiler.algebra import Operator
-from dbt_openivm.compiler.compile import analyse, finish
+from dbt_openivm.compiler.compile import analyse
 from dbt_openivm.compiler.facts import CompileFacts
-from dbt_openivm.compiler.plan import PlanNode, RefreshPlan, Target
+from dbt_openivm.compiler.plan import FULL_REFRESH, PlanNode, RefreshPlan, Target
 from dbt_openivm.compiler.probe import resolve_types
 from dbt_openivm.compiler.rules import SourceState
-from dbt_openivm.engine.gather import gather, output_columns, with_types
+from dbt_openivm.engine.gather import with_types
+from dbt_openivm.engine.prepare import compile_view
 from dbt_openivm.engine.render import render
 from dbt_openivm.engine.session import DuckDBSession
+from dbt_openivm.engine.types import ViewSpec
+from dbt_openivm.names import RelationName
 from tests.bags import bag_difference
 from tests.helpers import columns_of
 
 CURSOR, VERSION = 1, 2
+VIEW = RelationName("memory", "main", "mv")
 
 #: shape -> (rows inserted, rows deleted)
 SHAPES = {"insert-only": (1, 0), "mixed": (1, 1)}
@@ -37,12 +41,12 @@ class Compiled:
 def compiled(connection: Any, query: str) -> Compiled:
     """Compile `query` as the engine does for a new view."""
     session = DuckDBSession(connection)
-    facts = gather(session, query, lambda name, sql: False, set())
-    facts = replace(facts, output=output_columns(session, query))
+    plan, facts = compile_view(session, ViewSpec(VIEW, query), {})
     analysis = analyse(query, facts)
-    facts = with_types(session, facts, analysis.probes)
-    operator = None if analysis.operator is None else resolve_types(analysis.operator, facts.types)
-    return Compiled(facts, operator, finish(analysis, facts))
+    operator = None
+    if plan.refresh_type != FULL_REFRESH and analysis.operator is not None:
+        operator = resolve_types(analysis.operator, with_types(session, facts, analysis.probes).types)
+    return Compiled(facts, operator, plan)
 
 
 def node_name(node: PlanNode) -> str:
