@@ -51,7 +51,7 @@ packaging: $(READY) ## Install editable and as a wheel into fresh environments, 
 	$(PYTEST) tests -m packaging
 
 fuzz: $(READY) ## Random views and changes against recompute, for SECONDS=60 seconds
-	$(BIN)/python -m tests.fuzz --seconds $(SECONDS)
+	$(BIN)/python -m tests.property.fuzz --seconds $(SECONDS)
 
 bench: $(READY) ## Measure refreshes against recompute and hand-written SQL
 	$(BIN)/python -m benchmarks

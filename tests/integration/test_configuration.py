@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib import metadata
+
 import pytest
 
 from tests.integration.conftest import BY_PRODUCT
@@ -9,6 +11,7 @@ from tests.integration.project import Project
 
 pytestmark = pytest.mark.integration
 
+DBT = tuple(int(part) for part in metadata.version("dbt-core").split(".")[:2])
 SOURCE = "{{ source('src', 'sales') }}"
 
 
@@ -156,7 +159,12 @@ def test_unknown_capture_is_an_error(shop: Project) -> None:
     assert "source.it.src.products" in message
 
 
-@pytest.mark.parametrize("flag", [["--empty"], ["--sample", "1 day"]])
+SAMPLE = pytest.param(
+    ["--sample", "1 day"], marks=pytest.mark.skipif(DBT < (1, 10), reason="--sample came with dbt 1.10")
+)
+
+
+@pytest.mark.parametrize("flag", [["--empty"], SAMPLE])
 def test_limited_runs_leave_maintained_state_alone(shop: Project, flag: list[str]) -> None:
     shop.run()
     before = shop.rows("by_product")
