@@ -87,6 +87,7 @@ def assert_state_is_exact(connection: Any, query: str, rows: bool = True) -> Com
         rows: whether the rows can be compared; those of a volatile query cannot.
     """
     made = compiled(connection, query)
+    assert "bug in dbt-openivm" not in (made.plan.reason or ""), made.plan.reason
     connection.execute("BEGIN")
     try:
         build(connection, made)
