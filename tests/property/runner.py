@@ -88,6 +88,7 @@ class Runner:
         self.types: dict[str, str] = {}
         self.seen: dict[str, tuple[Any, ...]] = {}
         self.consumed: set[str] = set()
+        self.deferred: list[Failure] = []
         self.step = -1
 
     def run(self) -> None:
@@ -99,6 +100,8 @@ class Runner:
             self.step = number
             self._run_step(step)
         self._drop_all()
+        if self.deferred:
+            raise self.deferred[0]
 
     def _set_up(self) -> None:
         try:
@@ -153,7 +156,9 @@ class Runner:
             if not info.reason:
                 raise Failure("no reason", view.name, "FULL_REFRESH without a reason")
             if view.supported:
-                raise Failure("full refresh", view.name, f"of a supported query: {info.reason}", _normal(info.reason))
+                # told at the end: the rows have to be right all the same
+                detail = f"of a supported query: {info.reason}"
+                self.deferred.append(Failure("full refresh", view.name, detail, _normal(info.reason)))
 
     # -- steps ------------------------------------------------------------------------------------------------------
 

@@ -28,6 +28,7 @@ class From:
         names: their names, lower case, side by side with `exprs`.
         conditions: what belongs in WHERE (comma joins).
         rows: a guess, to keep cross products small.
+        folded: names that USING or NATURAL made one column of two.
         single: reads one relation without any join.
     """
 
@@ -38,6 +39,7 @@ class From:
     supported: bool
     conditions: list[str] = field(default_factory=list)
     features: list[str] = field(default_factory=list)
+    folded: list[str] = field(default_factory=list)
     single: bool = True
 
 
@@ -68,7 +70,14 @@ class Sources:
             result.single = False
             result.features.append(f"join{count}")
             result.exprs = [replace(expr, unique=False) for expr in result.exprs]
+            self._unqualify(result)
         return result
+
+    def _unqualify(self, source: From) -> None:
+        """The common column of USING may stand without a qualifier, where no other input has the name too."""
+        for i, name in enumerate(source.names):
+            if name in source.folded and source.names.count(name) == 1 and self.rng.random() < 0.7:
+                source.exprs[i] = replace(source.exprs[i], sql=quote(name))
 
     # -- inputs -----------------------------------------------------------------------------------------------------
 
@@ -205,10 +214,8 @@ class Sources:
         self._fold(left, right, common)
 
     def _fold(self, left: From, right: From, common: list[tuple[int, int]]) -> None:
-        """After USING the common column stands once, without a qualifier."""
-        for i, _ in common:
-            if self.rng.random() < 0.7:
-                left.exprs[i] = replace(left.exprs[i], sql=quote(left.names[i]))
+        """After USING the common column stands once."""
+        left.folded += [left.names[i] for i, _ in common]
         gone = {j for _, j in common}
         right.exprs = [expr for j, expr in enumerate(right.exprs) if j not in gone]
         right.names = [name for j, name in enumerate(right.names) if j not in gone]
