@@ -177,6 +177,13 @@ LINEAR = (Scan, Constant, Filter, Project, Join, UnionAll)
 """Operators whose delta is made from the deltas of their inputs alone."""
 
 
+def top_aggregate(operator: Operator) -> Aggregate | None:
+    """The aggregate below a chain of filters and projections, if the chain ends in one."""
+    while isinstance(operator, Filter | Project):
+        operator = operator.child
+    return operator if isinstance(operator, Aggregate) else None
+
+
 def unique_name(name: str, taken: set[str]) -> str:
     """`name`, with a suffix if it is in `taken` (lower-case names) already; adds the result to `taken`.
 

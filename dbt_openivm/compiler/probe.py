@@ -12,7 +12,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from dbt_openivm.compiler import sql
-from dbt_openivm.compiler.algebra import Aggregate, Filter, Join, Operator, Project, Scan, UnionAll
+from dbt_openivm.compiler.algebra import Aggregate, Filter, Join, Operator, Project, Scan, UnionAll, column
 from dbt_openivm.compiler.rules import Context, SourceState, new
 
 Types = tuple[str, ...]
@@ -100,8 +100,6 @@ def resolve_types(operator: Operator, types: Mapping[str, Types]) -> Operator:
 
 
 def retyped(operator: Operator, wanted: Types | None, have: Types | None) -> Operator:
-    from dbt_openivm.compiler.algebra import column
-
     if wanted is None or wanted == have:
         return operator
     have = have or ("",) * len(wanted)

@@ -1,22 +1,44 @@
 """Keep only the columns that are used, so that captures and logs hold no others.
 
-Aggregates keep all their keys and calls; so an aggregate that two parents share (a CTE used twice) stays one object.
+What will become an internal view (an aggregate with the filters and projections right above it) keeps all its columns: so one that
+two parents share (a CTE used twice) stays one object, and becomes one view.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from dbt_openivm.compiler.algebra import Aggregate, Constant, Filter, Join, Operator, Project, Scan, UnionAll
+from sqlglot import exp
+
+from dbt_openivm.compiler.algebra import (
+    Aggregate,
+    Constant,
+    Filter,
+    Join,
+    Operator,
+    Project,
+    Scan,
+    UnionAll,
+    column,
+    top_aggregate,
+)
 from dbt_openivm.compiler.sql import column_names
 from dbt_openivm.errors import InternalError
 
 
 @dataclass
 class _Pruner:
-    shared: dict[int, Aggregate] = field(default_factory=dict)
+    shared: dict[int, Operator] = field(default_factory=dict)
 
     def prune(self, operator: Operator, used: set[str]) -> Operator:
+        if top_aggregate(operator) is None:
+            return self.pruned(operator, used)
+        if id(operator) not in self.shared:
+            self.shared[id(operator)] = self.pruned(operator, set(operator.columns))
+        return self.shared[id(operator)]
+
+    def pruned(self, operator: Operator, used: set[str]) -> Operator:
         if isinstance(operator, Scan):
             return Scan(operator.relation, tuple(pair for pair in operator.names if pair[0] in used))
         if isinstance(operator, Constant):
@@ -25,8 +47,7 @@ class _Pruner:
             child = self.prune(operator.child, used | column_names(operator.predicate))
             return Filter(child, operator.predicate)
         if isinstance(operator, Project):
-            # an internal view needs a column, even where only its rows are counted
-            items = tuple(item for item in operator.items if item[0] in used) or operator.items[:1]
+            items = tuple(item for item in operator.items if item[0] in used)
             return Project(self.prune(operator.child, names_of(e for _, e in items)), items)
         if isinstance(operator, Join):
             return self.join(operator, used)
@@ -54,23 +75,18 @@ class _Pruner:
         return UnionAll(tuple(children))
 
     def aggregate(self, operator: Aggregate) -> Aggregate:
-        if id(operator) not in self.shared:
-            expressions = [value for _, value in operator.keys] + [call.expression for _, call in operator.calls]
-            child = self.prune(operator.child, names_of(expressions))
-            self.shared[id(operator)] = replace(operator, child=child)
-        return self.shared[id(operator)]
+        expressions = [value for _, value in operator.keys] + [call.expression for _, call in operator.calls]
+        return replace(operator, child=self.prune(operator.child, names_of(expressions)))
 
 
-def names_of(expressions: object) -> set[str]:
-    return set().union(*(column_names(value) for value in expressions))  # type: ignore[attr-defined]
+def names_of(expressions: Iterable[exp.Expr]) -> set[str]:
+    return {name for value in expressions for name in column_names(value)}
 
 
 def exactly(operator: Operator, columns: tuple[str, ...]) -> Operator:
     """`operator` with these output columns in this order."""
     if operator.columns == columns:
         return operator
-    from dbt_openivm.compiler.algebra import column
-
     return Project(operator, tuple((name, column(name)) for name in columns))
 
 

@@ -18,6 +18,7 @@ from dbt_openivm.compiler.algebra import (
     Scan,
     UnionAll,
     column,
+    top_aggregate,
 )
 from dbt_openivm.compiler.facts import NODE, Column, Relation
 from dbt_openivm.compiler.sql import substitute
@@ -86,13 +87,6 @@ class _Splitter:
         items, having = fold(operator)
         core = self.core(aggregate.child)
         return Node(number, core, replace(aggregate, child=core), items, having)
-
-
-def top_aggregate(operator: Operator) -> Aggregate | None:
-    """The aggregate below a chain of filters and projections, if the chain ends in one."""
-    while isinstance(operator, Filter | Project):
-        operator = operator.child
-    return operator if isinstance(operator, Aggregate) else None
 
 
 def fold(operator: Operator) -> tuple[Items, exp.Expr | None]:

@@ -203,11 +203,7 @@ class Application:
 
     def intact(self, old: ViewRow) -> bool:
         """Whether the old boundary can still be read."""
-        found = self.session.execute(
-            f"SELECT count(*) FROM duckdb_tables() WHERE database_name = {literal(old.data.database)} AND "
-            f"schema_name = {literal(old.data.schema)} AND table_name IN ({literal(old.data.name)}, {literal(old.log.name)})"
-        )
-        return bool(found[0][0] == 2)
+        return self.catalog.has_tables((old.data, old.log))
 
     def new_row(self, node: PlanNode, old: ViewRow | None, keep_generation: bool) -> ViewRow:
         spec = self.prepared.spec

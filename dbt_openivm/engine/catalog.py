@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from dbt_openivm.compiler.facts import Column
@@ -111,6 +111,16 @@ class Catalog:
             f"AND schema_name = {literal(CATALOG_SCHEMA)} AND database_name = {literal(self.database)}"
         )
         return bool(found[0][0])
+
+    def has_tables(self, names: Collection[RelationName]) -> bool:
+        """Whether all these tables exist."""
+        wanted = " OR ".join(
+            f"(schema_name = {literal(name.schema)} AND table_name = {literal(name.name)})" for name in names
+        )
+        [(found,)] = self.session.execute(
+            f"SELECT count(*) FROM duckdb_tables() WHERE database_name = {literal(self.database)} AND ({wanted})"
+        )
+        return bool(found == len(names))
 
     def create(self) -> None:
         create_schema(self.session, self.database, CATALOG_SCHEMA)

@@ -171,22 +171,24 @@ class Gatherer:
     named: set[str] = field(default_factory=set)
     names_of: dict[str, str] = field(default_factory=dict)
 
-    def follow(self, found: References) -> None:
-        """Look up the names, then the names of the views among them."""
+    def follow(self, found: References, also: Iterable[str] = ()) -> None:
+        """Look up the names, then the names of the views among them; `also` are looked up, but not followed."""
         pending = [found]
+        others = set(also)
         while pending:
             current = pending.pop()
             self.functions |= current.functions
-            names = {parts[-1].lower() for parts in current.tables} - self.asked
-            self.asked |= names
-            for view in self.look_up(names):
-                pending.append(references(view))
-                self.named |= {parts[-1].lower() for parts in pending[-1].tables}
+            names = {parts[-1].lower() for parts in current.tables}
+            self.named |= names
+            new = (names | others) - self.asked
+            self.asked |= new
+            pending.extend(references(view) for name, view in self.look_up(new) if name in names)
             self.readers(current.readers)
+            others = set()
 
-    def is_named(self, key: str, names: set[str]) -> bool:
+    def is_named(self, key: str) -> bool:
         """Whether the query, or a view or macro in it, names the relation; files have no catalog entry."""
-        return key not in self.names_of or self.names_of[key] in names
+        return key not in self.names_of or self.names_of[key] in self.named
 
     def follow_macros(self, macros: Mapping[str, Macro]) -> None:
         """Look up what the bodies of the macros in use name, and the macros in those."""
@@ -194,12 +196,10 @@ class Gatherer:
         while used := (self.functions & macros.keys()) - done:
             done |= used
             for name in sorted(used):
-                inside = references(read(macros[name].body))
-                self.named |= {parts[-1].lower() for parts in inside.tables}
-                self.follow(inside)
+                self.follow(references(read(macros[name].body)))
 
-    def look_up(self, names: Iterable[str]) -> list[exp.Expr]:
-        """Add the relations of these names in any schema; return the queries of plain views."""
+    def look_up(self, names: Iterable[str]) -> list[tuple[str, exp.Expr]]:
+        """Add the relations of these names in any schema; return (name, query) of the plain views."""
         listed = ", ".join(map(literal, sorted(names)))
         if not listed:
             return []
@@ -217,7 +217,7 @@ class Gatherer:
             self.relations[relation_name.key] = relation
             self.names_of[relation_name.key] = relation_name.name.lower()
             if relation.kind == SQL_VIEW:
-                queries.append(read(relation.definition or ""))
+                queries.append((relation_name.name.lower(), read(relation.definition or "")))
         return queries
 
     def relation(self, name: RelationName, columns: tuple[Column, ...], view_sql: str | None) -> Relation:
@@ -299,16 +299,14 @@ def gather(session: Session, query: str, is_view: IsView, also: Iterable[str] = 
     except sqlglot.errors.SqlglotError:
         found = References(frozenset(), frozenset(), frozenset())
     known = built_in(session, place.version)
-    others = {name.lower() for name in also}
-    gatherer.follow(replace(found, tables=found.tables | {(name,) for name in others}))
+    gatherer.follow(found, {name.lower() for name in also})
     own = NO_FUNCTIONS
     if gatherer.functions - known.internal:
         own = list_functions(session, "NOT internal")
         gatherer.follow_macros(own.macros)
     add_files(session, gatherer, found, place)
-    named = gatherer.named | {parts[-1].lower() for parts in found.tables}
     facts = CompileFacts(
-        relations={key: r for key, r in gatherer.relations.items() if gatherer.is_named(key, named)},
+        relations={key: r for key, r in gatherer.relations.items() if gatherer.is_named(key)},
         search_path=place.search_path,
         databases=place.databases,
         volatile_functions=known.volatile | own.volatile,

@@ -17,7 +17,7 @@ from dbt_openivm.engine.render import Renderer
 from dbt_openivm.engine.session import Session
 from dbt_openivm.engine.types import RefreshResult, ViewSpec
 from dbt_openivm.errors import QueryError, UnsafeError
-from dbt_openivm.names import RelationName, internal_schema, literal
+from dbt_openivm.names import RelationName, internal_schema, literal, quote
 
 _SETUP = threading.Lock()
 Result = TypeVar("Result")
@@ -190,7 +190,7 @@ class Maintainer:
             f"SELECT sql FROM duckdb_views() WHERE database_name = {literal(row.name.database)} "
             f"AND schema_name = {literal(row.name.schema)} AND view_name = {literal(row.name.name)}"
         )
-        if found and row.visible.name in found[0][0]:
+        if found and quote(row.visible.name)[1:-1] in found[0][0]:
             self.session.execute(f"DROP VIEW {row.name.sql}")
 
     def drop_unread_sources(self) -> list[str]:

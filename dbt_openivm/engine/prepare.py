@@ -17,7 +17,7 @@ from dbt_openivm.engine.gather import Gathered, IsView, describe, gather, output
 from dbt_openivm.engine.session import Session
 from dbt_openivm.engine.types import ViewInfo, ViewSpec
 from dbt_openivm.errors import QueryError, UnsupportedError
-from dbt_openivm.names import PREFIX, RelationName, split_name
+from dbt_openivm.names import PREFIX, RelationName, quote, split_name
 
 BUILD, REBUILD, REFRESH = "build", "rebuild", "refresh"
 
@@ -160,10 +160,15 @@ class Preparer:
             relation, row = found.facts.relations[key], known.get(key)
             if relation.kind == VISIBLE:
                 continue
-            if row is not None and any(name.key not in found.objects for name in row.objects.values()):
+            if row is not None and not self.is_whole(row, found.objects):
                 row = self.bases.restore(row, relation_name(relation.sql))
             rows[key] = self.capture_base(spec, relation, columns, row, passed(registered, key))
         return rows
+
+    def is_whole(self, row: SourceRow, seen: Mapping[str, Relation]) -> bool:
+        """Whether the objects of a capture are there; those of a source that the view did not read before are not `seen`."""
+        missing = [name for name in row.objects.values() if name.key not in seen]
+        return not missing or self.catalog.has_tables(missing)
 
     def capture_base(
         self,
@@ -235,7 +240,7 @@ def maintained(views: Mapping[str, ViewRow]) -> IsView:
 
     def is_view(name: RelationName, sql: str) -> bool:
         row = views.get(name.key)
-        return row is not None and row.visible.name.lower() in sql.lower()
+        return row is not None and quote(row.visible.name)[1:-1].lower() in sql.lower()
 
     return is_view
 
