@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from benchmarks.cold import Compiled
 from benchmarks.measure import middle
 from benchmarks.memory import Alone
 from benchmarks.sales import Change
@@ -100,14 +101,14 @@ def writers(rows: Sequence[Row]) -> str:
     return markdown(heads, [_writer_cells(row) for row in rows if row.alone])
 
 
-def targets(rows: Sequence[Row], compile_ms: dict[str, float]) -> list[Target]:
+def targets(rows: Sequence[Row], compiled: dict[str, Compiled]) -> list[Target]:
     """Every target of every view."""
     return [
         *(_speed_up(row) for row in rows if row.change == Change(inserts=1000)),
         *(_hand(row) for row in rows),
         *(_no_change(row) for row in rows if row.change == Change()),
         *(_memory(row) for row in rows if row.alone),
-        *(_compile(view, took) for view, took in compile_ms.items()),
+        *(_compile(view, took) for view, took in compiled.items()),
     ]
 
 
@@ -151,8 +152,9 @@ def _memory(row: Row) -> Target:
     return Target(name, row.view.name, f"{ratio:.2f}x", ratio <= MEMORY_RATIO)
 
 
-def _compile(view: str, took: float) -> Target:
-    return Target(f"compile, cold, at most {_ms(COMPILE_MS)}", view, _ms(took), took <= COMPILE_MS)
+def _compile(view: str, took: Compiled) -> Target:
+    seen = f"{_ms(took.compiler)} + {_ms(took.duckdb)} in DuckDB"
+    return Target(f"compile, cold, at most {_ms(COMPILE_MS)}", view, seen, took.compiler <= COMPILE_MS)
 
 
 def _writer_cells(row: Row) -> tuple[str, ...]:
