@@ -50,7 +50,9 @@ def _integers(rng: Random) -> Pool:
         # beyond 2^53: shows every detour through DOUBLE
         values += [9007199254740993, -9007199254740993, 9007199254740992]
         magnitude = 1e16
-    return Pool(type_, "int", typed(type_, *map(str, values)), magnitude=magnitude)
+    # UHUGEINT with any signed integer is DOUBLE, so no function may mix them
+    bare = type_ == "UHUGEINT"
+    return Pool(type_, "int", typed(type_, *map(str, values)), magnitude=magnitude, bare=bare)
 
 
 def _extreme_integers(rng: Random) -> Pool:

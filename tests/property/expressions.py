@@ -194,14 +194,15 @@ class Expressions:
         return Expr(sql, replace(DEC, type="", magnitude=operand.pool.magnitude * 3))
 
     def _float(self, depth: int) -> Expr:
-        operand = self.of("float", depth - 1)
+        operand, number = self.of("float", depth - 1), self.of("int", depth - 1)
+        conditioned = "mild" if number.pool.magnitude < 1e6 else "wild"
         cast = "CAST" if self.risky else "TRY_CAST"
         sql, summable = self.rng.choice(
             (
                 (f"({operand.sql} * 0.5)", operand.pool.summable),
                 (f"({operand.sql} + 1)", operand.pool.summable),
-                (f"CAST({self.of('int', depth - 1).sql} AS DOUBLE)", "mild"),
-                (f"({cast}({self.of('int', depth - 1).sql} AS INTEGER) / 4)", "mild"),
+                (f"CAST({number.sql} AS DOUBLE)", conditioned),
+                (f"({cast}({number.sql} AS INTEGER) / 4)", conditioned),
                 (f"sqrt(abs({operand.sql}))", "mild"),
                 (f"({operand.sql} / nullif({operand.sql}, 0))", "mild"),
                 (f"CAST({self.of('dec', depth - 1).sql} AS DOUBLE)", "mild"),
