@@ -15,7 +15,7 @@ from dbt_openivm.compiler.components import decompose
 from dbt_openivm.compiler.facts import NODE, Column, CompileFacts, Relation
 from dbt_openivm.compiler.full import FullProgram
 from dbt_openivm.compiler.grouped import GroupedProgram
-from dbt_openivm.compiler.lower import lower
+from dbt_openivm.compiler.lower.query import lower
 from dbt_openivm.compiler.lower.references import parse
 from dbt_openivm.compiler.plan import FULL_REFRESH, NodeProgram, PlanNode, RefreshPlan
 from dbt_openivm.compiler.probe import probes, resolve_types
@@ -139,7 +139,9 @@ def used_columns(operator: Operator) -> dict[str, tuple[Column, ...]]:
 def fingerprint(analysis: Analysis, sources: Mapping[str, tuple[Column, ...]], output: tuple[Column, ...]) -> str:
     """``compiler version:hash of the query:hash of the columns it reads and returns``; see `difference`."""
     query = [normalised(analysis.sql), *analysis.closure.texts]
-    columns = [f"{key}({', '.join(f'{c.name} {c.type}' for c in used)})" for key, used in sorted(sources.items())]
+    columns = [
+        f"{key}({', '.join(sorted(f'{c.name} {c.type}' for c in used))})" for key, used in sorted(sources.items())
+    ]
     columns += [f"{column.name} {column.type}" for column in output]
     return ":".join([version, *(hashlib.sha256("\n".join(part).encode()).hexdigest() for part in (query, columns))])
 

@@ -255,9 +255,7 @@ class GroupedProgram(NodeProgram):
             steps.append(Step("ivm_keep_query", {"name": DELTA, "query": query}, "compute the delta"))
             steps.append(self.keep_old(DELTA, target))
             source = DELTA
-        steps.append(
-            Step("ivm_merge", self.merge_arguments(source, mixed, target), "merge the delta", counts=not target.publish)
-        )
+        steps.append(Step("ivm_merge", self.merge_arguments(source, mixed, target), "merge the delta", counts=True))
         if self.stale_condition(mixed):
             steps += [
                 *self.find_stale(target),
@@ -349,7 +347,7 @@ class GroupedProgram(NodeProgram):
             arguments,
             "recompute the affected groups",
             after=after,
-            counts=after is None and not target.publish,
+            counts=after is None,
         )
 
     @property
@@ -377,7 +375,7 @@ class GroupedProgram(NodeProgram):
     def update_single(self, states: Mapping[str, SourceState], query: str, mixed: bool, target: Target) -> list[Step]:
         """The one row of an ungrouped aggregate: one UPDATE."""
         arguments = self.merge_arguments(f"({query})", mixed, target)
-        update = Step("ivm_update_single", arguments, "update the row", counts=not target.publish, expect=1)
+        update = Step("ivm_update_single", arguments, "update the row", counts=True, expect=1)
         steps = [update]
         if self.stale_condition(mixed):
             steps += [self.count_stale(target), self.replace_row(states, target, after=STALE)]
@@ -397,7 +395,7 @@ class GroupedProgram(NodeProgram):
             arguments,
             "recompute the row",
             after=after,
-            counts=after is None and not target.publish,
+            counts=after is None,
             expect=1,
         )
 
@@ -413,7 +411,7 @@ class GroupedProgram(NodeProgram):
 
     def publish_changes(self, affected: str | None, target: Target) -> Step:
         arguments = {"log": target.log, "old": OLD, "version": target.version, **self.visible_rows(affected, target)}
-        return Step("ivm_publish", arguments, "publish the changed rows", counts=True)
+        return Step("ivm_publish", arguments, "publish the changed rows")
 
     def visible_rows(self, affected: str | None, target: Target) -> dict[str, object]:
         keys = [(quote(self.key_columns[key]), quote(key)) for key in self.key_names]

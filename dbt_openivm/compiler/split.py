@@ -18,7 +18,6 @@ from dbt_openivm.compiler.algebra import (
     Scan,
     UnionAll,
     column,
-    top_aggregate,
 )
 from dbt_openivm.compiler.facts import NODE, Column, Relation
 from dbt_openivm.compiler.sql import substitute
@@ -56,18 +55,33 @@ def node_key(number: int) -> str:
 
 @dataclass
 class _Splitter:
+    """`shared` holds the ids of operators that several others read, such as a CTE used twice."""
+
+    shared: frozenset[int]
     nodes: list[Node] = field(default_factory=list)
     scans: dict[int, Scan] = field(default_factory=dict)
 
     def core(self, operator: Operator) -> Operator:
         """`operator` with every non-linear part replaced by a scan of an internal node."""
-        if top_aggregate(operator) is not None:
+        if self.foldable(operator) is not None:
             return self.scan(operator)
         if isinstance(operator, Filter | Project):
             return replace(operator, child=self.core(operator.child))
         if isinstance(operator, Join | UnionAll):
             return replace(operator, children=tuple(self.core(child) for child in operator.children))
         return operator
+
+    def foldable(self, operator: Operator) -> Aggregate | None:
+        """The aggregate that `operator` and the filters and projections above it make one view with, if any.
+
+        A shared operator below is a view of its own, so nothing above it is folded into it.
+        """
+        below = operator
+        while isinstance(below, Filter | Project):
+            below = below.child
+            if id(below) in self.shared:
+                return None
+        return below if isinstance(below, Aggregate) else None
 
     def scan(self, operator: Operator) -> Scan:
         if id(operator) not in self.scans:
@@ -80,13 +94,28 @@ class _Splitter:
 
     def node(self, operator: Operator, number: int | None) -> Node:
         """The node whose visible rows are the operator's."""
-        aggregate = top_aggregate(operator)
+        aggregate = self.foldable(operator)
         if aggregate is None:
             core = self.core(operator)
             return Node(number, core, None, tuple((name, column(name)) for name in core.columns), None)
         items, having = fold(operator)
         core = self.core(aggregate.child)
         return Node(number, core, replace(aggregate, child=core), items, having)
+
+
+def shared_operators(operator: Operator) -> frozenset[int]:
+    """Ids of the operators that stand below several others."""
+    seen: set[int] = set()
+    shared: set[int] = set()
+    pending = [operator]
+    while pending:
+        for child in pending.pop().inputs:
+            if id(child) in seen:
+                shared.add(id(child))
+            else:
+                seen.add(id(child))
+                pending.append(child)
+    return frozenset(shared)
 
 
 def fold(operator: Operator) -> tuple[Items, exp.Expr | None]:
@@ -106,6 +135,6 @@ def fold(operator: Operator) -> tuple[Items, exp.Expr | None]:
 
 def split(operator: Operator) -> tuple[Node, ...]:
     """The nodes of a query in the order in which they must be refreshed; the model itself comes last."""
-    splitter = _Splitter()
+    splitter = _Splitter(shared_operators(operator))
     root = splitter.node(operator, None)
     return (*splitter.nodes, root)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from dbt_openivm.engine.database import check_writable
 from dbt_openivm.engine.maintain import Maintainer
 from dbt_openivm.engine.render import render
 from dbt_openivm.engine.session import DuckDBSession
@@ -47,6 +48,7 @@ class IvmEngine:
         check(capture, captures or {}, refresh_mode)
         self.session = DuckDBSession(connection)
         [(self.database,)] = self.session.execute("SELECT current_database()")
+        check_writable(self.session, self.database)
         self.capture = capture
         self.captures = {self.resolve(name).key: kind for name, kind in (captures or {}).items()}
         self.refresh_mode = refresh_mode

@@ -104,6 +104,11 @@ class Maintainer:
 
     def _run(self, spec: ViewSpec, rows: list[ViewRow] | None) -> tuple[Prepared, RefreshResult]:
         prepared = self._prepare(spec, rows)
+        if prepared.occupied:
+            raise UnsafeError(
+                f"There is a table or view {spec.name} that is no incremental view. Nothing was changed. "
+                "Drop or rename it, or choose another name for the view."
+            )
         return prepared, self.apply(prepared)
 
     def prepare(self, spec: ViewSpec, in_transaction: bool = False) -> Prepared:

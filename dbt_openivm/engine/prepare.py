@@ -35,6 +35,7 @@ class Prepared:
         cursors: what the view has consumed, by source key.
         passed: the batch that every consumer of this view has passed, None without consumers.
         user_view_ours: whether the view that users query exists and reads our boundary.
+        occupied: whether a table or another view has its name.
     """
 
     spec: ViewSpec
@@ -48,6 +49,7 @@ class Prepared:
     cursors: Mapping[str, Cursor]
     passed: int | None
     user_view_ours: bool
+    occupied: bool
     started: float = field(default_factory=time.perf_counter)
 
     @property
@@ -99,6 +101,7 @@ class Preparer:
         found = gather(self.session, spec.sql, maintained(views), internal_names(spec, family, cursors, known))
         plan = self.plan_of(spec, found.facts, compiled)
         self.check(spec, plan)
+        check_acyclic(spec, plan, registered)
         sources = self.capture(spec, plan, found, known, registered)
         currents = {key: self.bases.current(row, relation_name(row.from_sql)) for key, row in sources.items()}
         parents = {key: views[key] for key in plan.sources if key in views}
@@ -106,7 +109,8 @@ class Preparer:
         ours = found.objects.get(spec.name.key)
         return Prepared(
             spec, plan, found.facts, action, reason, family, sources, currents, cursors,
-            passed(registered, spec.name.key), ours is not None and ours.kind == VISIBLE, started,
+            passed(registered, spec.name.key), ours is not None and ours.kind == VISIBLE,
+            ours is not None and ours.kind != VISIBLE, started,
         )  # fmt: skip
 
     # --- compile -----------------------------------------------------------------------------------------------------
@@ -131,8 +135,6 @@ class Preparer:
         return known[1]
 
     def check(self, spec: ViewSpec, plan: RefreshPlan) -> None:
-        if spec.name.key in plan.sources:
-            raise QueryError(f"The view {spec.name} reads itself.")
         used = [c.name for columns in plan.sources.values() for c in columns if c.name.lower().startswith(PREFIX)]
         if used:
             raise QueryError(
@@ -209,6 +211,25 @@ class Preparer:
         changed = difference(root.fingerprint, plan.fingerprint)
         reason = changed or (None if whole else "its internal objects were changed from outside") or missed
         return (REFRESH, None) if reason is None else (REBUILD, reason)
+
+
+def check_acyclic(spec: ViewSpec, plan: RefreshPlan, registered: Sequence[Cursor]) -> None:
+    """Refuse a view that one of its sources reads.
+
+    Raises:
+        QueryError: names the way round.
+    """
+    reads: dict[str, list[str]] = {}
+    for cursor in registered:
+        reads.setdefault(cursor.view_key, []).append(cursor.source_key)
+    pending = [(key, [key]) for key in plan.sources]
+    while pending:
+        key, way = pending.pop()
+        if key == spec.name.key:
+            raise QueryError(
+                f"The view {spec.name} would read itself{''.join(f' through {step}' for step in way[:-1])}."
+            )
+        pending.extend((source, [*way, source]) for source in reads.get(key, []) if source not in way)
 
 
 def missed_changes(

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+from dbt_openivm.errors import UnsafeError
+
 Row = tuple[Any, ...]
 
 
@@ -38,7 +40,17 @@ class DuckDBSession:
         return list(rows)
 
     def begin(self) -> None:
+        if self.in_transaction():
+            raise UnsafeError(
+                "A transaction is open on this connection, and each call of the engine is a transaction of its own. "
+                "Nothing was changed. Commit or roll back first, or use another cursor of the connection."
+            )
         self.connection.execute("BEGIN TRANSACTION")
+
+    def in_transaction(self) -> bool:
+        """Whether the caller left a transaction open: DuckDB's refusal of a second BEGIN would end it."""
+        first, second = (self.execute("SELECT txid_current()") for _ in range(2))
+        return first == second
 
     def commit(self) -> None:
         self.connection.execute("COMMIT")
