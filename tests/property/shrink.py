@@ -63,13 +63,19 @@ class Shrinker:
 
 
 def _fewer_steps(case: Case, failure: Failure) -> Iterator[Case]:
+    if case.steps:
+        yield replace(case, steps=())
     if failure.step + 1 < len(case.steps):
         yield replace(case, steps=case.steps[: failure.step + 1])
     for i in range(len(case.steps)):
         yield replace(case, steps=_without(case.steps, i))
 
 
-def _fewer_views(case: Case, _: Failure) -> Iterator[Case]:
+def _fewer_views(case: Case, failure: Failure) -> Iterator[Case]:
+    alone = tuple(view for view in case.views if view.name == failure.view)
+    if 0 < len(alone) < len(case.views):
+        steps = tuple(replace(step, refresh=tuple(n for n in step.refresh if n == failure.view)) for step in case.steps)
+        yield replace(case, views=alone, steps=steps)
     for i, view in enumerate(case.views):
         steps = tuple(replace(step, refresh=tuple(n for n in step.refresh if n != view.name)) for step in case.steps)
         yield replace(case, views=_without(case.views, i), steps=steps)
