@@ -54,7 +54,7 @@ def describe(bound: exp.Expr) -> Call:
     name = NAMES.get(type(inner)) or function_name(inner)
     name = SYNONYMS.get(name, name)
     arguments = [value for value in inner.iter_expressions() if not isinstance(value, exp.Star)]
-    if name == "count" and not arguments:
+    if name in ("count", "count_star") and not arguments:
         return Call("count_star", None, condition, bound, simple=True)
     argument = arguments[0] if len(arguments) == 1 else None
     simple = (

@@ -117,3 +117,8 @@ class RefreshPlan:
     output: tuple[Column, ...]
     fingerprint: str
     volatile: bool = False
+
+    @property
+    def shapeless(self) -> bool:
+        """Whether the compiler does not know what the query's columns depend on."""
+        return self.refresh_type == FULL_REFRESH

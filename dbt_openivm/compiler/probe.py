@@ -28,7 +28,7 @@ def rows_query(operator: Operator) -> str:
     """The operator's rows as a query over the live sources."""
     context = live_context(operator)
     fragment = context.single(new(operator, context), operator.columns)
-    return sql.text(fragment.select(fragment.all_items()))
+    return sql.text(fragment.select(fragment.all_items() or [exp.Literal.number(1)]))
 
 
 def argument_query(aggregate: Aggregate) -> str:
@@ -51,7 +51,7 @@ def probes(operator: Operator) -> list[str]:
     """The queries whose result types `compile` would like to know."""
     wanted: list[str] = []
     for op in operator.walk():
-        if isinstance(op, UnionAll):
+        if isinstance(op, UnionAll) and op.columns:
             wanted.extend(rows_query(part) for part in (op, *op.children))
         elif isinstance(op, Aggregate) and op.calls:
             wanted.append(argument_query(op))
@@ -83,7 +83,7 @@ def resolve_types(operator: Operator, types: Mapping[str, Types]) -> Operator:
 
     def rebuilt(op: Operator) -> Operator:
         if isinstance(op, UnionAll):
-            wanted = types.get(rows_query(op))
+            wanted = types.get(rows_query(op)) if op.columns else None
             children = tuple(retyped(visit(child), wanted, types.get(rows_query(child))) for child in op.children)
             return UnionAll(children)
         if isinstance(op, Filter):

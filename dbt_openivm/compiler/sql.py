@@ -117,4 +117,9 @@ def column_names(expression: exp.Expr) -> set[str]:
 
 
 def null_safe_equal(left: exp.Expr, right: exp.Expr) -> exp.Expr:
-    return exp.NullSafeEQ(this=left, expression=right)
+    return exp.NullSafeEQ(this=operand(left), expression=operand(right))
+
+
+def operand(value: exp.Expr) -> exp.Expr:
+    """`value` as an operand: in parentheses unless it is a column or call, which no operator can tear apart."""
+    return value if isinstance(value, exp.Column | exp.Paren | exp.Anonymous) else exp.Paren(this=value)

@@ -63,7 +63,7 @@ class Application:
 
     def read_parents(self) -> dict[str, ViewRow]:
         """The ivm_views that this one reads, as this transaction sees them."""
-        keys = [key for key in self.plan.sources if self.prepared.facts.relations[key].kind == VISIBLE]
+        keys = [key for key in self.plan.sources if key not in self.prepared.sources]
         if not keys:
             return {}
         return {row.key: row for row in self.catalog.views(f"view_key IN ({', '.join(map(literal, keys))})")}

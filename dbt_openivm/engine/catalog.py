@@ -248,6 +248,8 @@ class Catalog:
             self.session.execute(f"INSERT INTO {table} VALUES {rows}")
 
     def move_cursors(self, view_key: str, versions: Mapping[str, int]) -> None:
+        if not versions:
+            return
         cases = " ".join(f"WHEN {literal(key)} THEN {version}" for key, version in versions.items())
         listed = ", ".join(map(literal, versions))
         self.session.execute(

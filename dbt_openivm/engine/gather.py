@@ -44,6 +44,10 @@ _BUILT_IN: dict[str, Functions] = {}
 """Functions by DuckDB version: listing them takes longer than a small refresh."""
 
 
+TEMPORARY = ("temp", "main")
+"""Where DuckDB looks first for an unqualified name."""
+
+
 @dataclass(frozen=True)
 class Environment:
     """The connection as names are resolved in it."""
@@ -58,7 +62,7 @@ def environment(session: Session) -> Environment:
         "SELECT version(), current_database(), current_schema(), current_setting('search_path'), "
         "(SELECT list(lower(database_name)) FROM duckdb_databases())"
     )
-    path = [(database, schema)]
+    path = [TEMPORARY, (database, schema)]
     for entry in filter(None, str(listed).split(",")):
         parts = split_name(entry.strip())
         path.append((parts[0], parts[1]) if len(parts) == 2 else (database, parts[0]))
@@ -90,6 +94,11 @@ def list_functions(session: Session, condition: str) -> Functions:
         macros,
     )
 
+
+SYNTAX = frozenset(
+    "case cast try_cast try coalesce extract interval map struct array row not exists if columns".split()
+)
+"""What sqlglot writes like a function, and DuckDB's parser knows by itself."""
 
 # DuckDB ships some functions as macros, whose kind it does not tell.
 VOLATILE_MACROS = frozenset({"ago", "pg_conf_load_time", "pg_postmaster_start_time"})
@@ -301,8 +310,11 @@ def gather(session: Session, query: str, is_view: IsView, also: Iterable[str] = 
     known = built_in(session, place.version)
     gatherer.follow(found, {name.lower() for name in also})
     own = NO_FUNCTIONS
-    if gatherer.functions - known.internal:
-        own = list_functions(session, "NOT internal")
+    unknown = gatherer.functions - known.internal - SYNTAX
+    if unknown:
+        # DuckDB lists functions that Python registered as internal ones
+        listed = ", ".join(map(literal, sorted(unknown)))
+        own = list_functions(session, f"NOT internal OR lower(function_name) IN ({listed})")
         gatherer.follow_macros(own.macros)
     add_files(session, gatherer, found, place)
     facts = CompileFacts(

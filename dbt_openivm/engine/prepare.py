@@ -104,7 +104,7 @@ class Preparer:
         check_acyclic(spec, plan, registered)
         sources = self.capture(spec, plan, found, known, registered)
         currents = {key: self.bases.current(row, relation_name(row.from_sql)) for key, row in sources.items()}
-        parents = {key: views[key] for key in plan.sources if key in views}
+        parents = {key: views[key] for key in plan.sources if key in views and key not in sources}
         action, reason = self.decide(spec, plan, found, family, missed_changes(sources, parents, cursors))
         ours = found.objects.get(spec.name.key)
         return Prepared(
@@ -128,13 +128,23 @@ class Preparer:
     def plan_of(self, spec: ViewSpec, facts: CompileFacts, compiled: bool) -> RefreshPlan:
         """The plan in memory, if neither query nor facts changed since it was made."""
         known = self._compiled.get(spec.sql)
-        if known is None or known[0] != facts:
+        # the columns of a query that the compiler does not understand may follow the data, as those of PIVOT do
+        reshaped = (
+            known is not None and known[1].shapeless and known[1].output != output_columns(self.session, spec.sql)
+        )
+        if known is None or known[0] != facts or reshaped:
             if compiled:
                 raise NotCompiledError(spec)
             self._compiled[spec.sql] = known = (facts, make_plan(self.session, spec, facts))
         return known[1]
 
     def check(self, spec: ViewSpec, plan: RefreshPlan) -> None:
+        temporary = [key.rsplit(".", 1)[-1] for key in plan.sources if key.startswith("temp.")]
+        if temporary:
+            raise QueryError(
+                f"The view {spec.name} reads the temporary table {', '.join(temporary)}, which is gone with this connection. "
+                "Name the table that you mean with its schema, or create it for good."
+            )
         used = [c.name for columns in plan.sources.values() for c in columns if c.name.lower().startswith(PREFIX)]
         if used:
             raise QueryError(

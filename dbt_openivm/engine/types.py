@@ -73,10 +73,10 @@ class RefreshResult:
     def message(self) -> str:
         """The facts of this refresh in one line, as dbt prints them (dbt appends the time)."""
         if self.strategy == "none":
-            return f"{self.refresh_type} incremental: no change"
+            return f"{self.refresh_type}: no change"
         if self.strategy == "incremental":
             changed = "" if self.changed_rows is None else f", {_count(self.changed_rows)} changed"
-            return f"{self.refresh_type} incremental: {self.delta_rows:,} changes in{changed}"
+            return f"{self.refresh_type} incremental: {_count(self.delta_rows, 'change')} in{changed}"
         rows = "" if self.rows is None else f"; {_count(self.rows)}"
         if self.strategy == "build":
             reason = f" ({self.reason})" if self.reason else ""
@@ -86,5 +86,5 @@ class RefreshResult:
         return f"{self.refresh_type} full: {self.reason}{rows}"
 
 
-def _count(rows: int) -> str:
-    return f"{rows:,} row" if rows == 1 else f"{rows:,} rows"
+def _count(number: int, thing: str = "row") -> str:
+    return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"

@@ -48,7 +48,7 @@ def test_run_results_carry_what_happened(shop: Project) -> None:
     assert response["refresh_ms"] > 0
     written = json.loads((shop.folder / "target/run_results.json").read_text())["results"]
     assert {"refresh_type", "strategy", "delta_rows", "changed_rows"} <= set(written[0]["adapter_response"])
-    assert "AGGREGATE_GROUP incremental: 1 changes in, 1 row changed in" in run.text
+    assert "AGGREGATE_GROUP incremental: 1 change in, 1 row changed in" in run.text
 
 
 def test_full_refresh_rebuilds(shop: Project) -> None:

@@ -150,7 +150,8 @@ def fields(value: exp.Expr, names: list[str]) -> exp.Expr:
 
 
 def struct_field(value: exp.Expr, name: str) -> exp.Expr:
-    return exp.Anonymous(this="struct_extract", expressions=[value, exp.Literal.string(name)])
+    """``(value)."name"``, which DuckDB takes for a field of a struct and for a key of JSON alike."""
+    return exp.Dot(this=exp.Paren(this=value), expression=exp.to_identifier(name, quoted=True))
 
 
 def rebuild(node: exp.Expr, bind: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:

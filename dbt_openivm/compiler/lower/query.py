@@ -127,7 +127,9 @@ class Lowering:
             lowered = Lowering(self.facts, view.context, {}, self.depth + 1).query(query)
         except UnsupportedError as error:
             raise UnsupportedError(f"{error} of the view {view.key}") from None
-        return Lowered(lowered.operator, tuple(c.name for c in view.columns))
+        # the catalog shows a view's columns as they were when it was last bound; its tables may have more by now
+        names = tuple(c.name for c in view.columns)
+        return Lowered(lowered.operator, names if len(names) == len(lowered.names) else lowered.names)
 
     def table_function(self, item: exp.Table) -> Lowered:
         name = function_name(item.this)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 import sqlglot
@@ -44,6 +45,14 @@ def unnamed_items(query: exp.Expr) -> list[str]:
             if select is not query and not named:
                 found[item.sql(dialect="duckdb")] = None
     return list(found)
+
+
+def written_name(node: exp.Expr) -> str:
+    """DuckDB's name of a function: what sqlglot writes for it, which may differ from its own name; empty for an operator."""
+    if isinstance(node, exp.Anonymous | exp.AnonymousAggFunc):
+        return function_name(node)
+    found = re.match(r"(\w+)\s*\(", node.sql(dialect=DIALECT))
+    return found[1].lower() if found else ""
 
 
 @dataclass(frozen=True)
@@ -93,5 +102,5 @@ def references(query: exp.Expr) -> References:
         elif isinstance(node, exp.Table):
             tables.add(tuple(part.name for part in node.parts))
         elif isinstance(node, exp.Func):
-            functions.add(function_name(node))
+            functions.add(written_name(node))
     return References(frozenset(tables), frozenset(readers), frozenset(functions) - {""})

@@ -48,6 +48,10 @@ class Scope:
 
     def unqualified(self, name: str) -> str | None:
         hidden = self.merged.get(name.lower(), set())
+        if hidden:
+            # a name that USING merged means the merged column, whatever else has the name
+            binding = next(b for b in self.bindings if b.find(name) is not None)
+            return binding.find(name)
         found = [flat for binding in self.bindings if (flat := binding.find(name)) is not None and flat not in hidden]
         if len(found) > 1:
             raise UnsupportedError(f"the column name {name} is ambiguous")
