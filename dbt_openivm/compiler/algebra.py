@@ -1,8 +1,8 @@
 """The operator tree: frozen dataclasses that know their output columns.
 
 An operator's output columns have names that are unique within it without regard to case. Expressions of an operator are
-sqlglot expressions whose columns are bare names of its child's output (see `column`), so that no expression depends on how a
-relation was called in the user's query. A relation is a Z-set throughout: rows with signed weights.
+sqlglot expressions whose columns are bare names of its child's output (see `column`), so that no expression depends
+on how a relation was called in the user's query. A relation is a Z-set throughout: rows with signed weights.
 """
 
 from __future__ import annotations
@@ -154,7 +154,8 @@ class Aggregate(Operator):
     Attributes:
         scalar: no GROUP BY: always exactly one row.
         distinct: whether it stands for SELECT DISTINCT.
-        types: (type of the argument, type of the result) of each call, None where unknown; empty before types are resolved.
+        types: (type of the argument, type of the result) of each call, None where unknown; empty before types are
+            resolved.
     """
 
     child: Operator

@@ -84,8 +84,8 @@ def compile(query: str, facts: CompileFacts) -> RefreshPlan:  # noqa: A001 - the
 
     Args:
         query: one SELECT.
-        facts: what is known about the database. Types that `analyse(...).probes` ask for may be missing; the plan is then right for
-            every type, if dearer for some.
+        facts: what is known about the database. Types that `analyse(...).probes` ask for may be missing; the plan is
+            then right for every type, if dearer for some.
 
     Raises:
         QueryError: the text is no single SELECT.

@@ -1,12 +1,15 @@
 """Decompose aggregate calls into additive state.
 
-Each call becomes components (hidden columns of the state) with three forms: how the component is computed from all rows of a
-group, how its change is computed from the group's delta, and how old value and change merge. `final` puts components together
+Each call becomes components (hidden columns of the state) with three forms: how the component is computed from all
+rows of a
+group, how its change is computed from the group's delta, and how old value and change merge. `final` puts components
+together
 to the call's value. Where addition cannot be undone, a component says when its group is stale and must be recomputed:
 
-- a floating sum keeps the magnitude of everything that went through it since the group was last recomputed; once that is far
-  larger than the sum, cancellation may have eaten digits (an inserted and deleted 1e300 being the extreme), and NaN or infinity
-  never leave by subtraction;
+- a floating sum keeps the magnitude of everything that went through it since the group was last recomputed; once that
+is far
+  larger than the sum, cancellation may have eaten digits (an inserted and deleted 1e300 being the extreme), and NaN
+  or infinity never leave by subtraction;
 - a minimum or maximum whose extremum was deleted.
 """
 
@@ -27,7 +30,8 @@ SUM_CONDITION = "1e3"
 """A floating sum is trusted while the magnitude that went through it is below this multiple of the sum."""
 
 VARIANCE_CONDITION = "1e4"
-"""A floating variance is trusted while the squares that went through it are below this multiple of the squared deviations."""
+"""A floating variance is trusted while the squares that went through it are below this multiple of the squared
+deviations."""
 
 SMALL_INTEGERS = frozenset({"TINYINT", "SMALLINT", "INTEGER", "UTINYINT", "USMALLINT", "UINTEGER"})
 INTEGERS = SMALL_INTEGERS | {"BIGINT", "UBIGINT", "HUGEINT"}
@@ -39,7 +43,8 @@ NUMBERS = re.compile(r"DECIMAL\(|BOOLEAN$")
 class Component:
     """One hidden column of the state.
 
-    All texts are SQL. Arguments are columns of the delta's inner query; ``t`` is the state's row, ``d`` the delta's group.
+    All texts are SQL. Arguments are columns of the delta's inner query; ``t`` is the state's row, ``d`` the delta's
+    group.
 
     Attributes:
         whole: over all rows of a group.
@@ -61,7 +66,8 @@ class Component:
 
 @dataclass
 class Decomposition:
-    """The components of one aggregate, and each call's value made of them; `recompute` names calls that have no such form."""
+    """The components of one aggregate, and each call's value made of them; `recompute` names calls that have no such
+    form."""
 
     arguments: dict[str, exp.Expr] = field(default_factory=dict)
     components: dict[str, Component] = field(default_factory=dict)
@@ -222,11 +228,11 @@ def count_star_rule(result: Decomposition, call: Call, type_: str | None) -> str
     return count_rule(result, call, type_)
 
 
-def count_rule(result: Decomposition, call: Call, type_: str | None) -> str | None:
+def count_rule(result: Decomposition, call: Call, _type: str | None) -> str | None:
     return f'"{result.add(non_null(result.argument(filtered_argument(call))))}"'
 
 
-def count_if_rule(result: Decomposition, call: Call, type_: str | None) -> str | None:
+def count_if_rule(result: Decomposition, call: Call, _type: str | None) -> str | None:
     # DuckDB's count_if is NULL, not 0, where it saw no value
     argument = result.argument(filtered_argument(call))
     seen = result.add(non_null(argument))
@@ -234,14 +240,14 @@ def count_if_rule(result: Decomposition, call: Call, type_: str | None) -> str |
     return f'CASE WHEN "{seen}" > 0 THEN "{true}" END'
 
 
-def bool_and_rule(result: Decomposition, call: Call, type_: str | None) -> str | None:
+def bool_and_rule(result: Decomposition, call: Call, _type: str | None) -> str | None:
     argument = result.argument(filtered_argument(call))
     seen = result.add(non_null(argument))
     false = result.add(counted("false", argument, f'NOT CAST("{argument}" AS BOOLEAN)'))
     return f'CASE WHEN "{seen}" > 0 THEN "{false}" = 0 END'
 
 
-def bool_or_rule(result: Decomposition, call: Call, type_: str | None) -> str | None:
+def bool_or_rule(result: Decomposition, call: Call, _type: str | None) -> str | None:
     argument = result.argument(filtered_argument(call))
     seen = result.add(non_null(argument))
     true = result.add(counted("true", argument, f'CAST("{argument}" AS BOOLEAN)'))
@@ -276,7 +282,8 @@ def avg_rule(result: Decomposition, call: Call, type_: str | None) -> str | None
 
 
 def variance(sample: bool, root: bool) -> Rule:
-    """VAR and STDDEV from count, sum and sum of squares: exact integers for small ones, guarded doubles for the rest."""
+    """VAR and STDDEV from count, sum and sum of squares: exact integers for small ones, guarded doubles for the
+    rest."""
 
     def rule(result: Decomposition, call: Call, type_: str | None) -> str | None:
         if type_ is None or not (is_exact(type_) or type_ in FLOATS) or type_ == "BOOLEAN":
@@ -298,7 +305,8 @@ def exact_deviations(result: Decomposition, argument: str, seen: str) -> str:
 
 
 def float_deviations(result: Decomposition, argument: str, seen: str) -> str:
-    # Sums of wider numbers could overflow where DuckDB's own VARIANCE, which works in DOUBLE, does not. The total has no guard of
+    # Sums of wider numbers could overflow where DuckDB's own VARIANCE, which works in DOUBLE, does not. The total has
+    # no guard of
     # its own: a centred sample's may be near zero without harm to the variance.
     total = result.add(float_total(argument))
     squares, size = float_squares(argument)
@@ -307,7 +315,7 @@ def float_deviations(result: Decomposition, argument: str, seen: str) -> str:
 
 
 def extremum_rule(function: str) -> Rule:
-    def rule(result: Decomposition, call: Call, type_: str | None) -> str | None:
+    def rule(result: Decomposition, call: Call, _type: str | None) -> str | None:
         return f'"{result.add(extremum(function, result.argument(filtered_argument(call))))}"'
 
     return rule

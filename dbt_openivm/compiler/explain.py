@@ -26,7 +26,7 @@ RULES = {
 }
 
 
-def explain(query: str, plan: RefreshPlan, facts: CompileFacts, render: Render) -> str:
+def explain(plan: RefreshPlan, facts: CompileFacts, render: Render) -> str:
     """Describe how a view is maintained."""
     lines = [f"refresh type: {plan.refresh_type}"]
     if plan.reason:

@@ -1,4 +1,5 @@
-"""Maintain an aggregate: one row a group, additive components, recomputation of the groups where addition is not enough."""
+"""Maintain an aggregate: one row a group, additive components, recomputation of the groups where addition is not
+enough."""
 
 from __future__ import annotations
 

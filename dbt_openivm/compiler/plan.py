@@ -26,10 +26,11 @@ class Step:
         macro: the macro that writes the statement.
         arguments: what the macro reads.
         label: what the statement does, for people and for `after`.
-        after: name of an earlier count (the label of a step, or one of its `returns`); this step is skipped if it is zero.
+        after: name of an earlier count (the label of a step, or one of its `returns`); this step is skipped if it is
+            zero.
         counts: whether the rows it touches are the view's changed rows.
-        expect: how many rows it must touch, as a number or the name of an earlier count; anything else means that the state
-            was changed from outside. None where any number is right.
+        expect: how many rows it must touch, as a number or the name of an earlier count; anything else means that the
+            state was changed from outside. None where any number is right.
         returns: names of the counts in the one row that the statement returns; empty for a statement that changes rows.
     """
 
@@ -62,7 +63,8 @@ class Target:
 
 
 class NodeProgram:
-    """How one node is built and refreshed. Subclasses are the refresh types' programs; building steps has no side effects."""
+    """How one node is built and refreshed. Subclasses are the refresh types' programs; building steps has no side
+    effects."""
 
     refresh_type: str = ""
 

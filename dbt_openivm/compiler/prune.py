@@ -1,7 +1,7 @@
 """Keep only the columns that are used, so that captures and logs hold no others.
 
-What will become an internal view (an aggregate with the filters and projections right above it) keeps all its columns: so one that
-two parents share (a CTE used twice) stays one object, and becomes one view.
+What will become an internal view (an aggregate with the filters and projections right above it) keeps all its
+columns: so one that two parents share (a CTE used twice) stays one object, and becomes one view.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Split a query into nodes: each at most one non-linear operator over a linear core.
 
-A non-linear operator below another operator becomes an internal view, maintained and published exactly like a chained model.
+A non-linear operator below another operator becomes an internal view, maintained and published exactly like a chained
+model.
 """
 
 from __future__ import annotations

@@ -164,7 +164,7 @@ class Bases:
         return row
 
     def clean(self, row: SourceRow, passed: int | None) -> int:
-        """Remove log rows that every consumer and every refresh under way has passed; returns where the log now starts."""
+        """Remove log rows that every consumer and refresh under way has passed; returns where the log now starts."""
         pinned = self.coordinator.lowest_pin(row.key)
         known = [value for value in (passed, pinned) if value is not None]
         if not known or min(known) <= row.log_start:

@@ -149,8 +149,9 @@ class Catalog:
 
     def views(self, condition: str = "true") -> list[ViewRow]:
         rows = self.session.execute(
-            "SELECT view_key, view_database, view_schema, view_name, owner, definition, fingerprint, refresh_type, reason, "
-            "internal_schema, data_table, visible_view, delta_table, columns, version, log_start, generation, row_count "
+            "SELECT view_key, view_database, view_schema, view_name, owner, definition, fingerprint, refresh_type, "
+            "reason, internal_schema, data_table, visible_view, delta_table, columns, version, log_start, generation, "
+            "row_count "
             f"FROM {self.table('openivm_views')} WHERE {condition}"
         )
         return [self._view(row) for row in rows]
@@ -161,8 +162,8 @@ class Catalog:
         owner, definition, fingerprint, refresh_type, reason = row[4:9]
         version, log_start, generation, row_count = row[14:18]
         return ViewRow(
-            row[0], name, owner, definition, fingerprint, refresh_type, reason, data, visible, log, columns_from_json(row[13]),
-            version, log_start, generation, row_count,
+            row[0], name, owner, definition, fingerprint, refresh_type, reason, data, visible, log,
+            columns_from_json(row[13]), version, log_start, generation, row_count,
         )  # fmt: skip
 
     def view(self, key: str) -> ViewRow | None:
@@ -186,7 +187,8 @@ class Catalog:
     def touch_view(self, view: ViewRow, version: int, log_start: int) -> None:
         self.session.execute(
             f"UPDATE {self.table('openivm_views')} SET version = {version}, log_start = {log_start}, "
-            f"row_count = (SELECT count(*) FROM {view.data.sql}), refreshed_at = {NOW} WHERE view_key = {literal(view.key)}"
+            f"row_count = (SELECT count(*) FROM {view.data.sql}), refreshed_at = {NOW} "
+            f"WHERE view_key = {literal(view.key)}"
         )
 
     def delete_views(self, keys: Iterable[str]) -> None:

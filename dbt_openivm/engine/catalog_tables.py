@@ -1,8 +1,8 @@
 """The catalog's tables: the schema `openivm` of the database that holds the views.
 
 `openivm_views` has one row a view (internal nodes included), `openivm_sources` one row a captured base,
-`openivm_delta_tables` one row a (view, source) cursor, `openivm_refresh_history` one row a refresh. No keys and no indexes:
-rows are written by one transaction a view, and DuckDB conflicts only where the same row is written twice.
+`openivm_delta_tables` one row a (view, source) cursor, `openivm_refresh_history` one row a refresh. No keys and no
+indexes: rows are written by one transaction a view, and DuckDB conflicts only where the same row is written twice.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ TABLES: dict[str, str] = {
         view_database VARCHAR, view_schema VARCHAR, view_name VARCHAR,
         owner VARCHAR,           -- for an internal node: the view_key it belongs to
         definition VARCHAR,      -- the query as its author wrote it
-        fingerprint VARCHAR,     -- of the normalised query, used columns and compiler version: another one means a rebuild
-        refresh_type VARCHAR, reason VARCHAR,
+        fingerprint VARCHAR,     -- of the normalised query, used columns and compiler version: another one means a
+        rebuild refresh_type VARCHAR, reason VARCHAR,
         internal_schema VARCHAR, data_table VARCHAR, visible_view VARCHAR, delta_table VARCHAR,
         columns VARCHAR,         -- JSON: [[name, type], ...] of the visible rows
-        version BIGINT,          -- raised by every refresh that changed the view; the batch number of its published delta
-        log_start BIGINT,        -- the change log is complete for batches after this one
+        version BIGINT,          -- raised by every refresh that changed the view; the batch number of its published
+        delta log_start BIGINT,        -- the change log is complete for batches after this one
         generation BIGINT,       -- raised when consumers cannot follow by delta (other columns)
         row_count BIGINT,        -- rows of the state after the last refresh; another number means it was edited by hand
         created_at TIMESTAMP, refreshed_at TIMESTAMP

@@ -1,6 +1,7 @@
 """What the threads of one process must agree on: locks, pinned versions, what an invocation has captured.
 
-DuckDB lets one process write a database, so agreement within the process is enough. A `Coordinator` belongs to a database, not to a
+DuckDB lets one process write a database, so agreement within the process is enough. A `Coordinator` belongs to a
+database, not to a
 connection: it is found by the identity that the catalog holds.
 """
 

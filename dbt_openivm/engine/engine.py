@@ -19,8 +19,8 @@ class IvmEngine:
 
     Args:
         connection: a `duckdb.DuckDBPyConnection`. Each method runs in a transaction of its own, so none may be open.
-        capture: how changes of sources are found by default: "diff" works for every relation, "trigger" (DuckDB 2.0, tables of
-            the same database) costs only what changed.
+        capture: how changes of sources are found by default: "diff" works for every relation, "trigger" (DuckDB 2.0,
+            tables of the same database) costs only what changed.
         captures: capture per source, by its name as ``schema.name`` or ``database.schema.name``.
         refresh_mode: "auto", "incremental", "strict" or "full".
 

@@ -96,7 +96,23 @@ def list_functions(session: Session, condition: str) -> Functions:
 
 
 SYNTAX = frozenset(
-    "case cast try_cast try coalesce extract interval map struct array row not exists if columns".split()
+    [
+        "case",
+        "cast",
+        "try_cast",
+        "try",
+        "coalesce",
+        "extract",
+        "interval",
+        "map",
+        "struct",
+        "array",
+        "row",
+        "not",
+        "exists",
+        "if",
+        "columns",
+    ]
 )
 """What sqlglot writes like a function, and DuckDB's parser knows by itself."""
 
@@ -115,7 +131,8 @@ AGGREGATE_MACROS = frozenset(
     ]
 )
 
-# DuckDB marks date functions as consistent within a query only, because they depend on the time zone. The time zone is part
+# DuckDB marks date functions as consistent within a query only, because they depend on the time zone. The time zone
+# is part
 # of how a query is run, as for any other model: it does not make a function volatile.
 NOT_VOLATILE = frozenset(
     [

@@ -211,4 +211,4 @@ class Maintainer:
         """How the view is, or would be, maintained: operator tree, hidden columns, program. Changes nothing."""
         views = {row.key: row for row in self.catalog.views()} if self.catalog.exists() else {}
         plan, facts = compile_view(self.session, spec, views)
-        return explain(spec.sql, plan, facts, self.render)
+        return explain(plan, facts, self.render)

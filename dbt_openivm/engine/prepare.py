@@ -86,8 +86,8 @@ class Preparer:
 
         Args:
             rows: the catalog's views, if they were read in this transaction already.
-            compiled: whether the plan must be in memory already. A probe that DuckDB refuses would end the transaction, so
-                that plans are made before it: see `compile`.
+            compiled: whether the plan must be in memory already. A probe that DuckDB refuses would end the
+                transaction, so that plans are made before it: see `compile`.
 
         Raises:
             NotCompiledError: no plan in memory fits; `compile` must run outside the transaction.
@@ -142,14 +142,14 @@ class Preparer:
         temporary = [key.rsplit(".", 1)[-1] for key in plan.sources if key.startswith("temp.")]
         if temporary:
             raise QueryError(
-                f"The view {spec.name} reads the temporary table {', '.join(temporary)}, which is gone with this connection. "
-                "Name the table that you mean with its schema, or create it for good."
+                f"The view {spec.name} reads the temporary table {', '.join(temporary)}, which is gone with this "
+                "connection. Name the table that you mean with its schema, or create it for good."
             )
         used = [c.name for columns in plan.sources.values() for c in columns if c.name.lower().startswith(PREFIX)]
         if used:
             raise QueryError(
-                f"The view {spec.name} reads a source column named {', '.join(used)}. Names that start with {PREFIX} are "
-                "kept for internal columns. Rename the column in the source, or read it through a view that renames it."
+                f"The view {spec.name} reads a source column named {', '.join(used)}. Names that start with {PREFIX} "
+                "are kept for internal columns. Rename the column in the source, or read it through a view that renames it."
             )
         if spec.refresh_mode == "strict" and plan.refresh_type == FULL_REFRESH:
             raise UnsupportedError(
@@ -178,7 +178,7 @@ class Preparer:
         return rows
 
     def is_whole(self, row: SourceRow, seen: Mapping[str, Relation]) -> bool:
-        """Whether the objects of a capture are there; those of a source that the view did not read before are not `seen`."""
+        """Whether a capture's objects are there; those of a source that is new to the view are not among `seen`."""
         missing = [name for name in row.objects.values() if name.key not in seen]
         return not missing or self.catalog.has_tables(missing)
 
@@ -192,8 +192,8 @@ class Preparer:
     ) -> SourceRow:
         coordinator = self.bases.coordinator
         ready = self.bases.ready(
-            row, consumed, relation.key, relation.sql, relation_name(relation.sql), columns, spec.captures.get(relation.key), spec.capture,
-            spec.invocation,
+            row, consumed, relation.key, relation.sql, relation_name(relation.sql), columns,
+            spec.captures.get(relation.key), spec.capture, spec.invocation,
         )  # fmt: skip
         if spec.invocation is not None:
             coordinator.captured[spec.invocation].setdefault(relation.key, ready.version)
@@ -322,7 +322,8 @@ def rewriting_fault(session: Session, operator: Operator, output: tuple[Column, 
         if types == [column.type for column in output]:
             return None
         problem = "its types differ"
-    return f"the compiler's reading of the query is wrong: {problem}. This is a bug in dbt-openivm; please report the query"
+    bug = "This is a bug in dbt-openivm; please report the query"
+    return f"the compiler's reading of the query is wrong: {problem}. {bug}"
 
 
 def refuse_names(spec: ViewSpec, facts: CompileFacts) -> None:

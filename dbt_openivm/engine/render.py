@@ -1,7 +1,7 @@
 """Render the SQL templates of macros/ with jinja2, exactly as dbt renders them inside a run.
 
-The templates are plain Jinja. dbt's `adapter.dispatch` and `return` are the only names of dbt's context they use, and both
-are replaced here by a few lines.
+The templates are plain Jinja. dbt's `adapter.dispatch` and `return` are the only names of dbt's context they use, and
+both are replaced here by a few lines.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class _Adapter:
     def __init__(self, macros: Mapping[str, Any]) -> None:
         self._macros = macros
 
-    def dispatch(self, name: str, namespace: str = "dbt") -> Any:
+    def dispatch(self, name: str, _namespace: str = "dbt") -> Any:
         for prefix in DISPATCH_PREFIXES:
             if prefix + name in self._macros:
                 return self._macros[prefix + name]

@@ -81,6 +81,10 @@ def substitute_names(body: exp.Expr, values: Mapping[str, exp.Expr]) -> exp.Expr
     return body.copy().transform(replace)
 
 
+def no_alias(_name: str) -> exp.Expr | None:
+    return None
+
+
 class Binder:
     """Binds scalar expressions over one scope.
 
@@ -93,7 +97,7 @@ class Binder:
     def __init__(self, scope: Scope, facts: CompileFacts, alias: Alias | None = None) -> None:
         self.scope = scope
         self.facts = facts
-        self.alias = alias or (lambda name: None)
+        self.alias = alias or no_alias
 
     def bind(self, node: exp.Expr, locals_: frozenset[str] = frozenset()) -> exp.Expr:
         """A bound copy of `node`. `locals_` are the variables of enclosing list comprehensions."""

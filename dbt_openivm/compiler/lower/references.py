@@ -48,7 +48,7 @@ def unnamed_items(query: exp.Expr) -> list[str]:
 
 
 def written_name(node: exp.Expr) -> str:
-    """DuckDB's name of a function: what sqlglot writes for it, which may differ from its own name; empty for an operator."""
+    """DuckDB's name of a function: what sqlglot writes for it, not what sqlglot calls it; empty for an operator."""
     if isinstance(node, exp.Anonymous | exp.AnonymousAggFunc):
         return function_name(node)
     found = re.match(r"(\w+)\s*\(", node.sql(dialect=DIALECT))
@@ -91,7 +91,7 @@ def parse(sql: str) -> exp.Expr:
 
 
 def references(query: exp.Expr) -> References:
-    """Collect the names under `query`. A CTE's name hides a relation of that name everywhere: looking up more is harmless."""
+    """Collect the names under `query`, those of CTEs too: looking up more is harmless."""
     from dbt_openivm.compiler.lower.query import table_text
 
     tables, readers, functions = set(), set(), set()

@@ -75,7 +75,7 @@ def expand_stars(node: exp.Select, scope: Scope, facts: CompileFacts) -> list[It
 
 
 def item_name(item: exp.Expr, facts: CompileFacts) -> str | None:
-    """The name of a select item: its alias, its column, or what DuckDB calls an expression; None where that is unknown."""
+    """The name of a select item: its alias, its column, what DuckDB calls an expression, or None if unknown."""
     if isinstance(item, exp.Alias | exp.Column | exp.Dot):
         return item.alias_or_name or None
     return facts.names.get(text(item))

@@ -1,7 +1,7 @@
 """One operator a file; each answers three questions: its delta, its new rows, its old rows.
 
-The functions below are the one dispatch from an operator's class to its file. They check what comes back: a fragment must
-offer exactly the operator's columns.
+The functions below are the one dispatch from an operator's class to its file. They check what comes back: a fragment
+must offer exactly the operator's columns.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Aggregate as rows: used only where a query is read as a whole (type probes), never in a delta.
 
-Maintenance of an aggregate is a program of its own (see `dbt_openivm.compiler.grouped`): below another operator it is split off
-into an internal view first, so no delta rule ever meets one.
+Maintenance of an aggregate is a program of its own (see `dbt_openivm.compiler.grouped`): below another operator it is
+split off into an internal view first, so no delta rule ever meets one.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
     delta(R1 x .. x Rn) = sum over i of  new(R1) x .. x new(Ri-1) x delta(Ri) x old(Ri+1) x .. x old(Rn)
 
-n terms instead of the 2^n - 1 of inclusion-exclusion, since old = new - delta is at hand as a Z-set. A term whose delta is
-empty vanishes. (The rule is the discrete Leibniz rule; DBSP, Budiu et al., VLDB 2023, has it for two inputs.)
+n terms instead of the 2^n - 1 of inclusion-exclusion, since old = new - delta is at hand as a Z-set. A term whose
+delta is empty vanishes. (The rule is the discrete Leibniz rule; DBSP, Budiu et al., VLDB 2023, has it for two inputs.)
 """
 
 from __future__ import annotations

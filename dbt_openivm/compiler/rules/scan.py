@@ -1,4 +1,5 @@
-"""Scan: a source's delta comes from its change log, its old and new rows from its current relation less what came later."""
+"""Scan: a source's delta comes from its change log, its old and new rows from its current relation less what came
+later."""
 
 from __future__ import annotations
 
