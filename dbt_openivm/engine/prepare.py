@@ -149,7 +149,8 @@ class Preparer:
         if used:
             raise QueryError(
                 f"The view {spec.name} reads a source column named {', '.join(used)}. Names that start with {PREFIX} "
-                "are kept for internal columns. Rename the column in the source, or read it through a view that renames it."
+                "are kept for internal columns. Rename the column in the source, or read it through a view that "
+                "renames it."
             )
         if spec.refresh_mode == "strict" and plan.refresh_type == FULL_REFRESH:
             raise UnsupportedError(

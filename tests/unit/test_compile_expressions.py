@@ -17,9 +17,8 @@ from tests.golden.compiled import assert_state_is_exact
 TABLE = """
 CREATE TABLE t (
   i INTEGER, j INTEGER, b BIGINT, d DOUBLE, c DECIMAL(10, 3), s VARCHAR, r VARCHAR, dt DATE, ts TIMESTAMP,
-  tz TIMESTAMPTZ, tm TIME, iv INTERVAL, l INTEGER[], ls VARCHAR[], st STRUCT(a INTEGER, b VARCHAR), m MAP(VARCHAR, INTEGER),
-  bo BOOLEAN,
-  js JSON, bl BLOB, bi BIT, u UUID, ut UTINYINT
+  tz TIMESTAMPTZ, tm TIME, iv INTERVAL, l INTEGER[], ls VARCHAR[], st STRUCT(a INTEGER, b VARCHAR), m MAP(VARCHAR, INT),
+  bo BOOLEAN, js JSON, bl BLOB, bi BIT, u UUID, ut UTINYINT
 );
 INSERT INTO t VALUES
   (7, 2, 10000000000, 2.5, 1.125, 'Hello World', 'l', '2024-02-29', '2024-03-31 23:59:58.123456',
