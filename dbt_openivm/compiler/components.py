@@ -1,9 +1,8 @@
 """Decompose aggregate calls into additive state.
 
 Each call becomes components (hidden columns of the state) with three forms: how the component is computed from all
-rows of a
-group, how its change is computed from the group's delta, and how old value and change merge. `final` puts components
-together
+rows of a group, how its change is computed from the group's delta, and how old value and change merge. `final` puts
+components together
 to the call's value. Where addition cannot be undone, a component says when its group is stale and must be recomputed:
 
 - a floating sum keeps the magnitude of everything that went through it since the group was last recomputed; once that
@@ -306,8 +305,7 @@ def exact_deviations(result: Decomposition, argument: str, seen: str) -> str:
 
 def float_deviations(result: Decomposition, argument: str, seen: str) -> str:
     # Sums of wider numbers could overflow where DuckDB's own VARIANCE, which works in DOUBLE, does not. The total has
-    # no guard of
-    # its own: a centred sample's may be near zero without harm to the variance.
+    # no guard of its own: a centred sample's may be near zero without harm to the variance.
     total = result.add(float_total(argument))
     squares, size = float_squares(argument)
     result.add(size)

@@ -1,8 +1,8 @@
 """Types the compiler needs from DuckDB: of unions (to cast their branches) and of aggregate arguments and results.
 
 The compiler has no connection. It states what it wants as queries (`probes`) and finds the answers in
-`CompileFacts.types`;
-without an answer a type is None, and the rules that depend on it take the path that is right for every type.
+`CompileFacts.types`; without an answer a type is None, and the rules that depend on it take the path that is right
+for every type.
 """
 
 from __future__ import annotations

@@ -20,12 +20,12 @@ TABLES: dict[str, str] = {
         view_database VARCHAR, view_schema VARCHAR, view_name VARCHAR,
         owner VARCHAR,           -- for an internal node: the view_key it belongs to
         definition VARCHAR,      -- the query as its author wrote it
-        fingerprint VARCHAR,     -- of the normalised query, used columns and compiler version: another one means a
-        rebuild refresh_type VARCHAR, reason VARCHAR,
+        fingerprint VARCHAR,     -- of compiler version, normalised query and columns: another one means a rebuild
+        refresh_type VARCHAR, reason VARCHAR,
         internal_schema VARCHAR, data_table VARCHAR, visible_view VARCHAR, delta_table VARCHAR,
         columns VARCHAR,         -- JSON: [[name, type], ...] of the visible rows
-        version BIGINT,          -- raised by every refresh that changed the view; the batch number of its published
-        delta log_start BIGINT,        -- the change log is complete for batches after this one
+        version BIGINT,          -- raised by every refresh that changed the view; the batch of its published delta
+        log_start BIGINT,        -- the change log is complete for batches after this one
         generation BIGINT,       -- raised when consumers cannot follow by delta (other columns)
         row_count BIGINT,        -- rows of the state after the last refresh; another number means it was edited by hand
         created_at TIMESTAMP, refreshed_at TIMESTAMP

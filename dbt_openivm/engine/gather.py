@@ -132,8 +132,7 @@ AGGREGATE_MACROS = frozenset(
 )
 
 # DuckDB marks date functions as consistent within a query only, because they depend on the time zone. The time zone
-# is part
-# of how a query is run, as for any other model: it does not make a function volatile.
+# is part of how a query is run, as for any other model: it does not make a function volatile.
 NOT_VOLATILE = frozenset(
     [
         "+",
