@@ -131,5 +131,5 @@ def test_messages_for_people(world: World) -> None:
     world.run("INSERT INTO t VALUES (1, 1), (100, 1)")
     result = world.ivm.refresh("mv")
     assert result.message == "AGGREGATE_GROUP incremental: 2 changes in, 2 rows changed"
-    assert world.ivm.refresh("mv").message == "AGGREGATE_GROUP incremental: no change"
+    assert world.ivm.refresh("mv").message == "AGGREGATE_GROUP: no change"
     assert world.ivm.refresh("mv", full=True).message == "rebuilt: a full refresh was asked for; 8 rows"
