@@ -130,9 +130,10 @@ class Runner:
                 self._usable(view)
                 return
             raise _engine_failure("create", view, raised) from raised
-        if error:
-            raise Failure("error hidden", view.name, f"created, while the query fails: {error}")
         self._note(view, info)
+        if error:
+            self._lenient(view, error)
+            return
         check_columns(self.connection, view.name)
         check_rows(self.connection, view.name)
         self.seen[view.name] = fingerprint(self.connection, view.name)
