@@ -31,6 +31,10 @@ def derived(query: exp.Expr, alias: str) -> exp.Subquery:
     return exp.Subquery(this=query, alias=exp.TableAlias(this=identifier(alias)))
 
 
+def one() -> exp.Expr:
+    return exp.Literal.number(1)
+
+
 def named(expression: exp.Expr, name: str) -> exp.Expr:
     """``expression AS "name"``, or the bare column where that is its name already."""
     if isinstance(expression, exp.Column) and expression.name == name:

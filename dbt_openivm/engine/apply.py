@@ -13,11 +13,13 @@ from dbt_openivm.compiler.rules import SourceState
 from dbt_openivm.compiler.split import node_key
 from dbt_openivm.engine import cost
 from dbt_openivm.engine.catalog import Catalog, Cursor, ViewRow
+from dbt_openivm.engine.planning import digest, types_to_json
 from dbt_openivm.engine.prepare import BUILD, REBUILD, REFRESH, Prepared
 from dbt_openivm.engine.render import Renderer
 from dbt_openivm.engine.runner import Runner, StateChangedError
 from dbt_openivm.engine.session import Session
 from dbt_openivm.engine.types import RefreshResult
+from dbt_openivm.errors import InternalError
 from dbt_openivm.names import (
     RelationName,
     data_table,
@@ -49,9 +51,13 @@ class Application:
         self.session = session
         self.catalog = catalog
         self.prepared = prepared
-        self.plan: RefreshPlan = prepared.plan
+        self.outline = prepared.outline
         self.runner = Runner(session, render)
         self.parents = self.read_parents()
+
+    @property
+    def plan(self) -> RefreshPlan:
+        return self.prepared.plan
 
     def run(self) -> RefreshResult:
         outcome = self.refresh() if self.prepared.action == REFRESH else self.build(self.prepared.reason)
@@ -63,7 +69,7 @@ class Application:
 
     def read_parents(self) -> dict[str, ViewRow]:
         """The ivm_views that this one reads, as this transaction sees them."""
-        keys = [key for key in self.plan.sources if key not in self.prepared.sources]
+        keys = [key for key in self.outline.sources if key not in self.prepared.sources]
         if not keys:
             return {}
         return {row.key: row for row in self.catalog.views(f"view_key IN ({', '.join(map(literal, keys))})")}
@@ -113,9 +119,9 @@ class Application:
         cursors = {key: cursor.cursor for key, cursor in self.prepared.cursors.items()}
         states = self.states(cursors, self.prepared.family.values())
         rows = sum(state.inserts + state.deletes for state in states.values())
-        if not rows and not self.plan.volatile:
+        if not rows and not self.outline.volatile:
             return Outcome("none", None)
-        strategy, reason = cost.choose(self.session, self.plan, self.prepared.spec.refresh_mode, states)
+        strategy, reason = cost.choose(self.session, self.outline, self.prepared.spec.refresh_mode, states)
         changed = self.maintain(states, full=strategy == "full")
         self.catalog.move_cursors(self.prepared.key, self.versions())
         return Outcome(strategy, reason, rows, changed)
@@ -206,26 +212,55 @@ class Application:
         return self.catalog.has_tables((old.data, old.log))
 
     def new_row(self, node: PlanNode, old: ViewRow | None, keep_generation: bool) -> ViewRow:
-        spec = self.prepared.spec
-        name = spec.name.name if node.number is None else node_view(spec.name.name, node.number)
-        schema = internal_schema(spec.name.schema)
-        proposed = [
+        spec, made = self.prepared.spec, self.prepared.made
+        is_root = node.number is None
+        data, visible, log = self.objects(node.number, old)
+        return ViewRow(
+            key=self.row_key(node),
+            name=replace(spec.name, name=self.name_of(node.number)),
+            owner=None if is_root else self.prepared.key,
+            definition=spec.sql,
+            fingerprint=self.plan.fingerprint,
+            refresh_type=node.program.refresh_type,
+            reason=self.plan.reason,
+            data=data,
+            visible=visible,
+            log=log,
+            columns=(),
+            version=1 if old is None else old.version + 1,
+            log_start=old.log_start if old else 0,
+            generation=0 if old is None else old.generation + (0 if keep_generation else 1),
+            row_count=0,
+            digest=digest(spec.sql, self.prepared.facts) if is_root else None,
+            types=types_to_json(made.types) if is_root else "[]",
+            volatile=self.plan.volatile,
+        )
+
+    def name_of(self, number: int | None) -> str:
+        name = self.prepared.spec.name.name
+        return name if number is None else node_view(name, number)
+
+    def objects(self, number: int | None, old: ViewRow | None) -> tuple[RelationName, RelationName, RelationName]:
+        """State, boundary and change log of a node."""
+        if old is not None:
+            return old.data, old.visible, old.log
+        name, schema = self.name_of(number), internal_schema(self.prepared.spec.name.schema)
+        data, visible, log = (
             RelationName(self.catalog.database, schema, text)
             for text in (data_table(name), visible_view(name), delta_table(visible_view(name)))
-        ]
-        data, visible, log = (old.data, old.visible, old.log) if old else proposed
-        generation = 0 if old is None else old.generation + (0 if keep_generation else 1)
-        return ViewRow(
-            self.row_key(node), RelationName(spec.name.database, spec.name.schema, name),
-            None if node.number is None else self.prepared.key, spec.sql, self.plan.fingerprint,
-            node.program.refresh_type, self.plan.reason, data, visible, log, (), 1 if old is None else old.version + 1,
-            old.log_start if old else 0, generation, 0,
-        )  # fmt: skip
+        )
+        return data, visible, log
 
     def columns_of(self, node: PlanNode, row: ViewRow) -> tuple[Column, ...]:
-        if node.number is None and self.plan.output:
-            return self.plan.output
-        return tuple(Column(r[0], r[1]) for r in self.session.execute(f"DESCRIBE {row.visible.sql}"))
+        """The visible columns as they came out.
+
+        Raises:
+            InternalError: they are not those of the user's query.
+        """
+        columns = tuple(Column(r[0], r[1]) for r in self.session.execute(f"DESCRIBE {row.visible.sql}"))
+        if node.number is None and columns != self.plan.output:
+            raise InternalError(f"The view {row.name} got the columns {columns} instead of {self.plan.output}.")
+        return columns
 
     def drop_leftovers(self) -> None:
         """Nodes that the old plan had and the new one has not."""
@@ -244,16 +279,14 @@ class Application:
         return result
 
     def create_user_view(self) -> None:
-        row = self.new_row(self.plan.nodes[-1], self.prepared.root, keep_generation=True)
-        columns = [quote(column.name) for column in self.plan.output]
-        arguments = {"view": self.prepared.spec.name.sql, "source": row.visible.sql, "columns": columns}
+        columns = [quote(column.name) for column in self.outline.output]
+        arguments = {"view": self.prepared.spec.name.sql, "source": self.visible_sql(), "columns": columns}
         self.runner.run([Step("ivm_create_view", arguments, "create the view")])
 
     # --- telling -----------------------------------------------------------------------------------------------------
 
     def row_key(self, node: PlanNode) -> str:
-        name = self.prepared.spec.name
-        return name.key if node.number is None else replace(name, name=node_view(name.name, node.number)).key
+        return replace(self.prepared.spec.name, name=self.name_of(node.number)).key
 
     def row_of(self, node: PlanNode) -> ViewRow:
         return self.prepared.family[self.row_key(node)]
@@ -264,7 +297,7 @@ class Application:
         if outcome.strategy in ("build", "rebuild", "full"):
             [(rows,)] = self.session.execute(f"SELECT count(*) FROM {self.visible_sql()}")
         result = RefreshResult(
-            str(spec.name), self.plan.refresh_type, outcome.strategy, outcome.reason, outcome.delta_rows,
+            str(spec.name), self.outline.refresh_type, outcome.strategy, outcome.reason, outcome.delta_rows,
             outcome.changed_rows, rows, (time.perf_counter() - self.prepared.started) * 1000,
         )  # fmt: skip
         if outcome.strategy != "none":
@@ -272,7 +305,7 @@ class Application:
         return result
 
     def visible_sql(self) -> str:
-        return self.new_row(self.plan.nodes[-1], self.prepared.root, keep_generation=True).visible.sql
+        return self.objects(None, self.prepared.root)[1].sql
 
 
 def shape_query(key: str, log: str, cursor: int, version: int) -> str:
@@ -288,7 +321,7 @@ def shape_query(key: str, log: str, cursor: int, version: int) -> str:
 
 def count_query(row: ViewRow) -> str:
     """One row like `shape_query`'s without a key: (rows of a state, rows it should have)."""
-    return f"SELECT NULL, (SELECT count(*) FROM {row.data.sql}), {row.row_count}, true, 0"
+    return f"SELECT NULL, count(*), {row.row_count}, true, 0 FROM {row.data.sql}"
 
 
 def check_count(found: int, expected: int) -> None:

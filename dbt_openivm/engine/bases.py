@@ -26,9 +26,16 @@ class Bases:
         self.catalog = catalog
         self.render = render
         self.coordinator = coordinator
+        self.begin()
+
+    def begin(self) -> None:
+        """Forget what captures have read of the catalog: a transaction begins."""
+        self._captures: dict[str, Capture] = {}
 
     def capture(self, kind: str) -> Capture:
-        return KINDS[kind](self.session, self.render)
+        if kind not in self._captures:
+            self._captures[kind] = KINDS[kind](self.session, self.render)
+        return self._captures[kind]
 
     def ready(
         self,

@@ -28,6 +28,9 @@ TABLES: dict[str, str] = {
         log_start BIGINT,        -- the change log is complete for batches after this one
         generation BIGINT,       -- raised when consumers cannot follow by delta (other columns)
         row_count BIGINT,        -- rows of the state after the last refresh; another number means it was edited by hand
+        digest VARCHAR,          -- of the query and all facts behind the plan; NULL for a node
+        types VARCHAR,           -- JSON: DuckDB's answers to the compiler's probes
+        volatile BOOLEAN,        -- whether the result may change without a change of data
         created_at TIMESTAMP, refreshed_at TIMESTAMP
     """,
     "openivm_sources": """

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from dbt_openivm.compiler.plan import FULL_REFRESH, RefreshPlan
+from dbt_openivm.compiler.plan import FULL_REFRESH
 from dbt_openivm.compiler.rules import SourceState
+from dbt_openivm.engine.planning import Outline
 from dbt_openivm.engine.session import Session
 
 SMALL = 10_000
@@ -15,7 +16,7 @@ SHARE = 0.3
 """From this share of the sources' rows on, a recompute is cheaper than applying the delta."""
 
 
-def choose(session: Session, plan: RefreshPlan, mode: str, states: Mapping[str, SourceState]) -> tuple[str, str | None]:
+def choose(session: Session, plan: Outline, mode: str, states: Mapping[str, SourceState]) -> tuple[str, str | None]:
     """("incremental" or "full", why it is full)."""
     if plan.refresh_type == FULL_REFRESH:
         return "full", plan.reason

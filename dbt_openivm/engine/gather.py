@@ -31,14 +31,15 @@ class Functions:
 
 NO_FUNCTIONS = Functions(frozenset(), frozenset(), frozenset(), {})
 
-LOOK_UP = """
-SELECT database_name, schema_name, table_name, column_name, data_type, NULL AS sql
-FROM duckdb_columns() WHERE lower(table_name) IN ({names}) AND NOT internal
-UNION ALL
-SELECT database_name, schema_name, view_name, NULL, NULL, sql
-FROM duckdb_views() WHERE lower(view_name) IN ({names}) AND NOT internal
-"""
-"""The columns of relations in the order of the catalog, then the texts of views."""
+# Two statements: their UNION ALL takes twice as long as both.
+COLUMNS = (
+    "SELECT database_name, schema_name, table_name, column_name, data_type FROM duckdb_columns() "
+    "WHERE lower(table_name) IN ({names}) AND NOT internal"
+)
+VIEWS = (
+    "SELECT database_name, schema_name, view_name, sql FROM duckdb_views() "
+    "WHERE lower(view_name) IN ({names}) AND NOT internal"
+)
 
 _BUILT_IN: dict[str, Functions] = {}
 """Functions by DuckDB version: listing them takes longer than a small refresh."""
@@ -54,19 +55,21 @@ class Environment:
 
     version: str
     search_path: tuple[tuple[str, str], ...]
-    databases: frozenset[str]
 
 
 def environment(session: Session) -> Environment:
-    [(version, database, schema, listed, databases)] = session.execute(
-        "SELECT version(), current_database(), current_schema(), current_setting('search_path'), "
-        "(SELECT list(lower(database_name)) FROM duckdb_databases())"
+    [(version, database, schema, listed)] = session.execute(
+        "SELECT version(), current_database(), current_schema(), current_setting('search_path')"
     )
     path = [TEMPORARY, (database, schema)]
     for entry in filter(None, str(listed).split(",")):
         parts = split_name(entry.strip())
         path.append((parts[0], parts[1]) if len(parts) == 2 else (database, parts[0]))
-    return Environment(version, tuple(dict.fromkeys([*path, (database, "main")])), frozenset(databases))
+    return Environment(version, tuple(dict.fromkeys([*path, (database, "main")])))
+
+
+def databases(session: Session) -> frozenset[str]:
+    return frozenset(row[0].lower() for row in session.execute("SELECT database_name FROM duckdb_databases()"))
 
 
 def built_in(session: Session, version: str) -> Functions:
@@ -186,7 +189,14 @@ NOT_VOLATILE = frozenset(
 
 @dataclass
 class Gatherer:
-    """Collects relations, following plain views."""
+    """Collects relations, following plain views.
+
+    Attributes:
+        asked: names looked up.
+        named: names that the query, its views and its macros mention.
+        names_of: name of each relation by its key.
+        has_pairs: whether some name has two parts, of which the first may be a database or a schema.
+    """
 
     session: Session
     is_view: IsView
@@ -195,6 +205,7 @@ class Gatherer:
     asked: set[str] = field(default_factory=set)
     named: set[str] = field(default_factory=set)
     names_of: dict[str, str] = field(default_factory=dict)
+    has_pairs: bool = False
 
     def follow(self, found: References, also: Iterable[str] = ()) -> None:
         """Look up the names, then the names of the views among them; `also` are looked up, but not followed."""
@@ -205,6 +216,7 @@ class Gatherer:
             self.functions |= current.functions
             names = {parts[-1].lower() for parts in current.tables}
             self.named |= names
+            self.has_pairs = self.has_pairs or any(len(parts) == 2 for parts in current.tables)
             new = (names | others) - self.asked
             self.asked |= new
             pending.extend(references(view) for name, view in self.look_up(new) if name in names)
@@ -228,14 +240,10 @@ class Gatherer:
         listed = ", ".join(map(literal, sorted(names)))
         if not listed:
             return []
-        views: dict[RelationName, str] = {}
+        views = {RelationName(*row[:3]): row[3] for row in self.session.execute(VIEWS.format(names=listed))}
         columns: dict[RelationName, list[Column]] = {}
-        for database, schema, name, column, type_, sql in self.session.execute(LOOK_UP.format(names=listed)):
-            relation_name = RelationName(database, schema, name)
-            if column is None:
-                views[relation_name] = sql
-            else:
-                columns.setdefault(relation_name, []).append(Column(column, type_))
+        for database, schema, name, column, type_ in self.session.execute(COLUMNS.format(names=listed)):
+            columns.setdefault(RelationName(database, schema, name), []).append(Column(column, type_))
         queries = []
         for relation_name, listed_columns in columns.items():
             relation = self.relation(relation_name, tuple(listed_columns), views.get(relation_name))
@@ -336,7 +344,7 @@ def gather(session: Session, query: str, is_view: IsView, also: Iterable[str] = 
     facts = CompileFacts(
         relations={key: r for key, r in gatherer.relations.items() if gatherer.is_named(key)},
         search_path=place.search_path,
-        databases=place.databases,
+        databases=databases(session) if gatherer.has_pairs else frozenset(),
         volatile_functions=known.volatile | own.volatile,
         aggregate_functions=known.aggregates | own.aggregates,
         macros=own.macros,

@@ -12,7 +12,8 @@ from dbt_openivm.engine.apply import Application, drop_views
 from dbt_openivm.engine.bases import Bases
 from dbt_openivm.engine.catalog import Catalog, ViewRow, create_schema
 from dbt_openivm.engine.coordinate import Coordinator, coordinator
-from dbt_openivm.engine.prepare import REFRESH, NotCompiledError, Prepared, Preparer, compile_view, relation_name
+from dbt_openivm.engine.planning import NotCompiledError, compile_view
+from dbt_openivm.engine.prepare import REFRESH, Prepared, Preparer, maintained, relation_name
 from dbt_openivm.engine.render import Renderer
 from dbt_openivm.engine.session import Session
 from dbt_openivm.engine.types import RefreshResult, ViewSpec
@@ -210,5 +211,5 @@ class Maintainer:
     def explain(self, spec: ViewSpec) -> str:
         """How the view is, or would be, maintained: operator tree, hidden columns, program. Changes nothing."""
         views = {row.key: row for row in self.catalog.views()} if self.catalog.exists() else {}
-        plan, facts = compile_view(self.session, spec, views)
+        plan, facts = compile_view(self.session, spec, maintained(views))
         return explain(plan, facts, self.render)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import cached_property
 
-from dbt_openivm.compiler.algebra import Operator
-from dbt_openivm.compiler.compile import analyse, difference, finish
+from dbt_openivm.compiler.compile import difference
 from dbt_openivm.compiler.facts import BASE, VISIBLE, Column, CompileFacts, Relation
 from dbt_openivm.compiler.plan import FULL_REFRESH, RefreshPlan
-from dbt_openivm.compiler.probe import rows_query
 from dbt_openivm.engine.bases import Bases
 from dbt_openivm.engine.catalog import Catalog, Cursor, SourceRow, ViewRow, passed
-from dbt_openivm.engine.gather import Gathered, IsView, describe, gather, output_columns, with_types
+from dbt_openivm.engine.gather import Gathered, IsView, gather
+from dbt_openivm.engine.planning import Made, Outline, Planner
 from dbt_openivm.engine.session import Session
 from dbt_openivm.engine.types import ViewInfo, ViewSpec
 from dbt_openivm.errors import QueryError, UnsupportedError
@@ -39,7 +39,8 @@ class Prepared:
     """
 
     spec: ViewSpec
-    plan: RefreshPlan
+    outline: Outline
+    planner: Planner
     facts: CompileFacts
     action: str
     reason: str | None
@@ -56,6 +57,15 @@ class Prepared:
     def key(self) -> str:
         return self.spec.name.key
 
+    @cached_property
+    def made(self) -> Made:
+        """The plan; not made unless it is needed."""
+        return self.planner.plan(self.spec, self.facts, self.root)
+
+    @property
+    def plan(self) -> RefreshPlan:
+        return self.made.plan
+
     @property
     def root(self) -> ViewRow | None:
         return self.family.get(self.key)
@@ -68,8 +78,8 @@ class Prepared:
     @property
     def info(self) -> ViewInfo:
         relations = self.facts.relations
-        names = tuple(relations[key].key if key in relations else key for key in self.plan.sources)
-        return ViewInfo(str(self.spec.name), self.plan.refresh_type, self.plan.reason, names)
+        names = tuple(relations[key].key if key in relations else key for key in self.outline.sources)
+        return ViewInfo(str(self.spec.name), self.outline.refresh_type, self.outline.reason, names)
 
 
 class Preparer:
@@ -79,7 +89,7 @@ class Preparer:
         self.session = session
         self.catalog = catalog
         self.bases = bases
-        self._compiled: dict[str, tuple[CompileFacts, RefreshPlan]] = {}
+        self.planner = Planner(session)
 
     def prepare(self, spec: ViewSpec, rows: Sequence[ViewRow] | None = None, compiled: bool = True) -> Prepared:
         """Prepare one view.
@@ -93,22 +103,23 @@ class Preparer:
             NotCompiledError: no plan in memory fits; `compile` must run outside the transaction.
         """
         started = time.perf_counter()
+        self.bases.begin()
         views = {row.key: row for row in (self.catalog.views() if rows is None else rows)}
         family = {key: row for key, row in views.items() if spec.name.key in (key, row.owner)}
         registered = self.catalog.cursors()
         cursors = {cursor.source_key: cursor for cursor in registered if cursor.view_key == spec.name.key}
         known = self.catalog.sources()
         found = gather(self.session, spec.sql, maintained(views), internal_names(spec, family, cursors, known))
-        plan = self.plan_of(spec, found.facts, compiled)
-        self.check(spec, plan)
-        check_acyclic(spec, plan, registered)
-        sources = self.capture(spec, plan, found, known, registered)
+        outline = self.planner.outline(spec, found.facts, family, cursors, compiled)
+        self.check(spec, outline)
+        check_acyclic(spec, outline, registered)
+        sources = self.capture(spec, outline, found, known, registered)
         currents = {key: self.bases.current(row, relation_name(row.from_sql)) for key, row in sources.items()}
-        parents = {key: views[key] for key in plan.sources if key in views and key not in sources}
-        action, reason = self.decide(spec, plan, found, family, missed_changes(sources, parents, cursors))
+        parents = {key: views[key] for key in outline.sources if key in views and key not in sources}
+        action, reason = self.decide(spec, outline, found, family, missed_changes(sources, parents, cursors))
         ours = found.objects.get(spec.name.key)
         return Prepared(
-            spec, plan, found.facts, action, reason, family, sources, currents, cursors,
+            spec, outline, self.planner, found.facts, action, reason, family, sources, currents, cursors,
             passed(registered, spec.name.key), ours is not None and ours.kind == VISIBLE,
             ours is not None and ours.kind != VISIBLE, started,
         )  # fmt: skip
@@ -122,23 +133,9 @@ class Preparer:
             QueryError: DuckDB refuses the query, or it is no single SELECT.
         """
         views = {row.key: row for row in self.catalog.views()}
-        facts = gather(self.session, spec.sql, maintained(views)).facts
-        self._compiled[spec.sql] = (facts, make_plan(self.session, spec, facts))
+        self.planner.make(spec, gather(self.session, spec.sql, maintained(views)).facts)
 
-    def plan_of(self, spec: ViewSpec, facts: CompileFacts, compiled: bool) -> RefreshPlan:
-        """The plan in memory, if neither query nor facts changed since it was made."""
-        known = self._compiled.get(spec.sql)
-        # the columns of a query that the compiler does not understand may follow the data, as those of PIVOT do
-        reshaped = (
-            known is not None and known[1].shapeless and known[1].output != output_columns(self.session, spec.sql)
-        )
-        if known is None or known[0] != facts or reshaped:
-            if compiled:
-                raise NotCompiledError(spec)
-            self._compiled[spec.sql] = known = (facts, make_plan(self.session, spec, facts))
-        return known[1]
-
-    def check(self, spec: ViewSpec, plan: RefreshPlan) -> None:
+    def check(self, spec: ViewSpec, plan: Outline) -> None:
         temporary = [key.rsplit(".", 1)[-1] for key in plan.sources if key.startswith("temp.")]
         if temporary:
             raise QueryError(
@@ -163,7 +160,7 @@ class Preparer:
     def capture(
         self,
         spec: ViewSpec,
-        plan: RefreshPlan,
+        plan: Outline,
         found: Gathered,
         known: Mapping[str, SourceRow],
         registered: Sequence[Cursor],
@@ -205,7 +202,7 @@ class Preparer:
     def decide(
         self,
         spec: ViewSpec,
-        plan: RefreshPlan,
+        plan: Outline,
         found: Gathered,
         family: Mapping[str, ViewRow],
         missed: str | None,
@@ -216,7 +213,7 @@ class Preparer:
             return BUILD, None
         if spec.full_refresh:
             return REBUILD, "a full refresh was asked for"
-        whole = len(family) == len(plan.nodes) and all(
+        whole = len(family) == plan.nodes and all(
             name.key in found.objects for row in family.values() for name in row.objects
         )
         changed = difference(root.fingerprint, plan.fingerprint)
@@ -224,7 +221,7 @@ class Preparer:
         return (REFRESH, None) if reason is None else (REBUILD, reason)
 
 
-def check_acyclic(spec: ViewSpec, plan: RefreshPlan, registered: Sequence[Cursor]) -> None:
+def check_acyclic(spec: ViewSpec, plan: Outline, registered: Sequence[Cursor]) -> None:
     """Refuse a view that one of its sources reads.
 
     Raises:
@@ -284,53 +281,3 @@ def internal_names(
     states = {name.name for row in family.values() for name in row.objects}
     captures = {name.name for key in cursors if key in known for name in known[key].objects.values()}
     return {spec.name.name} | states | captures
-
-
-class NotCompiledError(Exception):
-    """The plan of a view must be made before its transaction begins."""
-
-    def __init__(self, spec: ViewSpec) -> None:
-        super().__init__(str(spec.name))
-        self.spec = spec
-
-
-def compile_view(session: Session, spec: ViewSpec, views: Mapping[str, ViewRow]) -> tuple[RefreshPlan, CompileFacts]:
-    """The plan of a view, from what DuckDB knows now."""
-    facts = gather(session, spec.sql, maintained(views)).facts
-    return make_plan(session, spec, facts), facts
-
-
-def make_plan(session: Session, spec: ViewSpec, facts: CompileFacts) -> RefreshPlan:
-    shaped = replace(facts, output=output_columns(session, spec.sql))
-    refuse_names(spec, shaped)
-    analysis = analyse(spec.sql, shaped)
-    if analysis.operator is not None and (fault := rewriting_fault(session, analysis.operator, shaped.output)):
-        analysis = replace(analysis, operator=None, reason=fault, probes=())
-    return finish(analysis, with_types(session, shaped, analysis.probes))
-
-
-def rewriting_fault(session: Session, operator: Operator, output: tuple[Column, ...]) -> str | None:
-    """What DuckDB finds wrong with the compiler's reading of a query, or None.
-
-    A rewritten query is not trusted because it could be parsed: DuckDB must give it the types of the user's own. What
-    fails here is a bug of the compiler, but the view itself can still be refreshed in full.
-    """
-    try:
-        types = [column.type for column in describe(session, rows_query(operator))]
-    except Exception as error:  # DuckDB's errors have no common class that the engine may import
-        problem = f"DuckDB refuses it ({str(error).splitlines()[0]})"
-    else:
-        if types == [column.type for column in output]:
-            return None
-        problem = "its types differ"
-    bug = "This is a bug in dbt-openivm; please report the query"
-    return f"the compiler's reading of the query is wrong: {problem}. {bug}"
-
-
-def refuse_names(spec: ViewSpec, facts: CompileFacts) -> None:
-    taken = [column.name for column in facts.output if column.name.lower().startswith(PREFIX)]
-    if taken:
-        raise QueryError(
-            f"The view {spec.name} has a column named {', '.join(taken)}. Names that start with {PREFIX} are kept for "
-            "internal columns. Give the column another alias."
-        )

@@ -89,12 +89,17 @@ class Rig:
     def __init__(self, kind: type[Capture], columns: dict[str, str], captured: list[str] | None = None) -> None:
         self.connection = duckdb.connect()
         self.session = DuckDBSession(self.connection)
-        self.capture = kind(self.session, render)
+        self.kind = kind
         self.batch = 0
         definition = ", ".join(f"{quote(name)} {type_name}" for name, type_name in columns.items())
         self.run(f"CREATE TABLE base_table (openivm_id INTEGER, {definition})")
         self.run("CREATE SCHEMA openivm_main")
         self.base = make_base(self.connection, "base_table", list(columns) if captured is None else captured)
+
+    @property
+    def capture(self) -> Capture:
+        """A new one each time: it serves one transaction."""
+        return self.kind(self.session, render)
 
     def run(self, sql: str) -> list[tuple]:
         return self.session.execute(sql)

@@ -35,7 +35,7 @@ class FromClause:
 
     def add(self, item: exp.Expr) -> None:
         """Add one relation, then the joins written inside it."""
-        if isinstance(item, exp.Subquery | exp.Paren) and isinstance(item.this, exp.Table):
+        if is_parenthesised_join(item):
             if item.args.get("alias"):
                 raise UnsupportedError(f"an alias on a parenthesised join{place(item)}")
             self.add(item.this)
@@ -101,6 +101,14 @@ class FromClause:
         for condition in self.conditions:
             scope.operator = Filter(scope.operator, condition)
         return scope
+
+
+def is_parenthesised_join(item: exp.Expr) -> bool:
+    """Whether `item` is a relation or a join in parentheses, any number of them, and no query."""
+    inner = item
+    while isinstance(inner, exp.Subquery | exp.Paren):
+        inner = inner.this
+    return inner is not item and isinstance(inner, exp.Table)
 
 
 def refuse_join(join: exp.Join) -> None:

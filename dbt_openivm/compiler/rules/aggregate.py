@@ -6,19 +6,19 @@ split off into an internal view first, so no delta rule ever meets one.
 
 from __future__ import annotations
 
-from sqlglot import exp
-
 from dbt_openivm.compiler import sql
-from dbt_openivm.compiler.algebra import Aggregate
+from dbt_openivm.compiler.algebra import Aggregate, column
 from dbt_openivm.compiler.fragment import Fragment, over
 from dbt_openivm.compiler.rules.context import Context
 
 
 def rows(operator: Aggregate, context: Context, child: list[Fragment]) -> list[Fragment]:
+    """One fragment: the keys are computed below the grouping, where a constant cannot be taken for an ordinal."""
     source = context.single(child, operator.child.columns)
     keys = [sql.named(source.bind(value), name) for name, value in operator.keys]
-    calls = [sql.named(source.bind(call.expression), name) for name, call in operator.calls]
-    query = source.select([*keys, *calls])
-    if not operator.scalar:
-        query.set("group", exp.Group(expressions=[source.bind(value) for _, value in operator.keys]))
+    inner = source.select([*keys, *source.all_items()] or [sql.named(sql.one(), "openivm_row")])
+    calls = [sql.named(call.expression.copy(), name) for name, call in operator.calls]
+    names = [column(name) for name, _ in operator.keys]
+    group = None if operator.scalar else [name.copy() for name in names]
+    query = sql.select([*names, *calls], [sql.derived(inner, context.alias("openivm_rows"))], group=group)
     return [over(query, context.alias("openivm_groups"), operator.columns, weighted=False)]

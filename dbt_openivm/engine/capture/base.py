@@ -53,7 +53,8 @@ class Capture(ABC):
     """How the delta of a base is obtained.
 
     All methods run inside a transaction that the caller opened and will commit, under the lock of the database, so no
-    other capture runs at the same time. Writers of the base may commit at any moment.
+    other capture runs at the same time. Writers of the base may commit at any moment. An object of this class serves
+    one such transaction: it may keep what it has read of the catalog.
     """
 
     kind: ClassVar[str]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import ClassVar
 
 from dbt_openivm.compiler.keys import blurred_conditions, blurred_groups
@@ -14,6 +15,7 @@ from dbt_openivm.engine.capture.log import (
     quoted_columns,
     widen_log,
 )
+from dbt_openivm.engine.session import Row
 from dbt_openivm.errors import UnsafeError
 from dbt_openivm.names import RelationName, literal, quote
 
@@ -26,6 +28,16 @@ class TriggerCapture(Capture):
     """Three AFTER statement triggers on a table write what every statement added and removed."""
 
     kind: ClassVar[str] = "trigger"
+
+    @cached_property
+    def triggers(self) -> frozenset[Row]:
+        """(database, schema, table, trigger) of all triggers, in lower case, as this capture object first saw them."""
+        return frozenset(
+            tuple(str(part).lower() for part in row)
+            for row in self.session.execute(
+                "SELECT database_name, schema_name, table_name, trigger_name FROM duckdb_triggers()"
+            )
+        )
 
     def refusal(self, base: Base) -> str | None:
         if base.relation is None:
@@ -65,12 +77,11 @@ class TriggerCapture(Capture):
         return int(numbered)
 
     def probe(self, base: Base) -> Probe:
-        [(triggers, added, removed)] = self.session.execute(
-            f"SELECT {_count_triggers(base)}, count(*) FILTER (WHERE openivm_multiplicity > 0), "
-            "count(*) FILTER (WHERE openivm_multiplicity < 0) "
+        [(added, removed)] = self.session.execute(
+            "SELECT count(*) FILTER (WHERE openivm_multiplicity > 0), count(*) FILTER (WHERE openivm_multiplicity < 0) "
             f"FROM {base.objects['delta'].sql} WHERE openivm_batch IS NULL"
         )
-        if triggers != len(EVENTS):
+        if not _wanted_triggers(base) <= self.triggers:
             return Probe(_broken_text(base), pending=True)
         blurred = self._blurred_sql(base) if added and removed else None
         if blurred and self.session.execute(blurred)[0][0]:
@@ -142,8 +153,10 @@ def _is_trigger(base: Base) -> str:
     return f"{is_relation(_table(base), 'table')} AND lower(trigger_name) IN ({names})"
 
 
-def _count_triggers(base: Base) -> str:
-    return f"(SELECT count(*) FROM duckdb_triggers() WHERE {_is_trigger(base)})"
+def _wanted_triggers(base: Base) -> frozenset[Row]:
+    table = _table(base)
+    names = (_trigger_name(base, event) for event in EVENTS)
+    return frozenset((table.database.lower(), table.schema.lower(), table.name.lower(), name.lower()) for name in names)
 
 
 def _broken_text(base: Base) -> str:

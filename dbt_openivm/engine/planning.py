@@ -1,0 +1,199 @@
+"""Make plans, and keep what making them cost: DuckDB's answers, by a digest of everything that a plan depends on.
+
+The same query over the same facts gives the same plan. So the catalog holds the digest with which a view was built and
+the types that DuckDB gave then; a later process finds out from the digest alone that a view's plan has not changed,
+needs no plan at all where no source changed, and makes it without asking DuckDB where one did.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from dbt_openivm.__version__ import version
+from dbt_openivm.compiler.algebra import Operator
+from dbt_openivm.compiler.compile import Analysis, analyse, finish
+from dbt_openivm.compiler.facts import Column, CompileFacts
+from dbt_openivm.compiler.plan import FULL_REFRESH, RefreshPlan
+from dbt_openivm.compiler.probe import rows_query
+from dbt_openivm.engine.catalog import Cursor, ViewRow
+from dbt_openivm.engine.gather import IsView, describe, gather, output_columns, with_types
+from dbt_openivm.engine.session import Session
+from dbt_openivm.engine.types import ViewSpec
+from dbt_openivm.errors import QueryError
+from dbt_openivm.names import PREFIX
+
+
+@dataclass(frozen=True)
+class Outline:
+    """What must be known of a plan before it is run; see `RefreshPlan`. `nodes` is their number."""
+
+    refresh_type: str
+    reason: str | None
+    sources: Mapping[str, tuple[Column, ...]]
+    output: tuple[Column, ...]
+    fingerprint: str
+    volatile: bool
+    nodes: int
+
+
+@dataclass(frozen=True)
+class Made:
+    """A plan, and the types that DuckDB gave for it, in the order of the compiler's probes."""
+
+    plan: RefreshPlan
+    types: tuple[tuple[str, ...], ...]
+
+    @property
+    def outline(self) -> Outline:
+        plan = self.plan
+        return Outline(
+            plan.refresh_type, plan.reason, plan.sources, plan.output, plan.fingerprint, plan.volatile, len(plan.nodes)
+        )
+
+
+class NotCompiledError(Exception):
+    """The plan of a view must be made before its transaction begins."""
+
+    def __init__(self, spec: ViewSpec) -> None:
+        super().__init__(str(spec.name))
+        self.spec = spec
+
+
+class Planner:
+    """Finds the plan of a view: in memory, from the catalog, or by making it."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self._made: dict[str, Made] = {}
+
+    def make(self, spec: ViewSpec, facts: CompileFacts) -> None:
+        """Make a plan with DuckDB's help. Outside a transaction: a probe that DuckDB refuses would end it.
+
+        Raises:
+            QueryError: DuckDB refuses the query, or it is no single SELECT.
+        """
+        self._made[digest(spec.sql, facts)] = make_plan(self.session, spec, facts)
+
+    def outline(
+        self,
+        spec: ViewSpec,
+        facts: CompileFacts,
+        family: Mapping[str, ViewRow],
+        cursors: Mapping[str, Cursor],
+        compiled: bool,
+    ) -> Outline:
+        """The outline of the plan.
+
+        Raises:
+            NotCompiledError: `compiled` is asked for, and the plan must be made anew.
+        """
+        key = digest(spec.sql, facts)
+        found = self._made[key].outline if key in self._made else remembered(spec, key, family, cursors)
+        if found is None or self.reshaped(spec, found):
+            if compiled:
+                raise NotCompiledError(spec)
+            self.make(spec, facts)
+            found = self._made[key].outline
+        return found
+
+    def reshaped(self, spec: ViewSpec, outline: Outline) -> bool:
+        """The columns of a query that the compiler does not understand may follow the data, as those of PIVOT do."""
+        return outline.refresh_type == FULL_REFRESH and outline.output != output_columns(self.session, spec.sql)
+
+    def plan(self, spec: ViewSpec, facts: CompileFacts, row: ViewRow | None) -> Made:
+        """The plan itself, after `outline`."""
+        key = digest(spec.sql, facts)
+        if key not in self._made:
+            self._made[key] = (
+                remade(spec, facts, row) if row and row.digest == key else make_plan(self.session, spec, facts)
+            )
+        return self._made[key]
+
+
+def digest(query: str, facts: CompileFacts) -> str:
+    """A hash of everything that a plan depends on."""
+    relations = [repr(relation) for _, relation in sorted(facts.relations.items())]
+    others = [sorted(facts.databases), sorted(facts.volatile_functions), sorted(facts.aggregate_functions)]
+    named = [sorted(facts.macros.items()), sorted(facts.names.items())]
+    text = repr((version, query, facts.search_path, relations, others, named))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def remembered(
+    spec: ViewSpec, key: str, family: Mapping[str, ViewRow], cursors: Mapping[str, Cursor]
+) -> Outline | None:
+    """The outline of the plan that the view was built with, if it was made from the same query and facts."""
+    row = family.get(spec.name.key)
+    if row is None or row.digest != key:
+        return None
+    sources = {source: cursor.columns for source, cursor in cursors.items()}
+    return Outline(row.refresh_type, row.reason, sources, row.columns, row.fingerprint, row.volatile, len(family))
+
+
+def remade(spec: ViewSpec, facts: CompileFacts, row: ViewRow) -> Made:
+    """The plan that the view was built with, from DuckDB's answers of that time."""
+    analysis = analyse(spec.sql, replace(facts, output=row.columns))
+    if row.refresh_type == FULL_REFRESH and analysis.operator is not None:
+        analysis = in_full(analysis, row.reason or "")
+    types = tuple(tuple(answer) for answer in json.loads(row.types))
+    known = replace(facts, output=row.columns, types=dict(zip(analysis.probes, types, strict=True)))
+    return Made(finish(analysis, known), types)
+
+
+def make_plan(session: Session, spec: ViewSpec, facts: CompileFacts) -> Made:
+    """Make a plan, asking DuckDB for types.
+
+    Raises:
+        QueryError: DuckDB refuses the query, or it is no single SELECT.
+    """
+    shaped = replace(facts, output=output_columns(session, spec.sql))
+    refuse_names(spec, shaped)
+    analysis = analyse(spec.sql, shaped)
+    if analysis.operator is not None and (fault := rewriting_fault(session, analysis.operator, shaped.output)):
+        analysis = in_full(analysis, fault)
+    known = with_types(session, shaped, analysis.probes)
+    return Made(finish(analysis, known), tuple(known.types[probe] for probe in analysis.probes))
+
+
+def in_full(analysis: Analysis, reason: str) -> Analysis:
+    return replace(analysis, operator=None, reason=reason, probes=())
+
+
+def rewriting_fault(session: Session, operator: Operator, output: tuple[Column, ...]) -> str | None:
+    """What DuckDB finds wrong with the compiler's reading of a query, or None.
+
+    A rewritten query is not trusted because it could be parsed: DuckDB must give it the types of the user's own. What
+    fails here is a bug of the compiler, but the view itself can still be refreshed in full.
+    """
+    try:
+        types = [column.type for column in describe(session, rows_query(operator))]
+    except Exception as error:  # DuckDB's errors have no common class that the engine may import
+        problem = f"DuckDB refuses it ({str(error).splitlines()[0]})"
+    else:
+        if types == [column.type for column in output]:
+            return None
+        problem = "its types differ"
+    bug = "This is a bug in dbt-openivm; please report the query"
+    return f"the compiler's reading of the query is wrong: {problem}. {bug}"
+
+
+def compile_view(session: Session, spec: ViewSpec, is_view: IsView) -> tuple[RefreshPlan, CompileFacts]:
+    """The plan of a view, from what DuckDB knows now."""
+    facts = gather(session, spec.sql, is_view).facts
+    return make_plan(session, spec, facts).plan, facts
+
+
+def types_to_json(types: Iterable[tuple[str, ...]]) -> str:
+    return json.dumps([list(answer) for answer in types])
+
+
+def refuse_names(spec: ViewSpec, facts: CompileFacts) -> None:
+    taken = [column.name for column in facts.output if column.name.lower().startswith(PREFIX)]
+    if taken:
+        raise QueryError(
+            f"The view {spec.name} has a column named {', '.join(taken)}. Names that start with {PREFIX} are kept for "
+            "internal columns. Give the column another alias."
+        )
