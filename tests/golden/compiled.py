@@ -14,7 +14,7 @@ from dbt_openivm.compiler.plan import FULL_REFRESH, PlanNode, RefreshPlan, Targe
 from dbt_openivm.compiler.probe import resolve_types
 from dbt_openivm.compiler.rules import SourceState
 from dbt_openivm.engine.gather import with_types
-from dbt_openivm.engine.prepare import compile_view
+from dbt_openivm.engine.planning import compile_view
 from dbt_openivm.engine.render import render
 from dbt_openivm.engine.session import DuckDBSession
 from dbt_openivm.engine.types import ViewSpec
@@ -41,7 +41,7 @@ class Compiled:
 def compiled(connection: Any, query: str) -> Compiled:
     """Compile `query` as the engine does for a new view."""
     session = DuckDBSession(connection)
-    plan, facts = compile_view(session, ViewSpec(VIEW, query), {})
+    plan, facts = compile_view(session, ViewSpec(VIEW, query), lambda name, sql: False)
     analysis = analyse(query, facts)
     operator = None
     if plan.refresh_type != FULL_REFRESH and analysis.operator is not None:

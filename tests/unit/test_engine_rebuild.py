@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dbt_openivm.compiler import compile as compiler
+from dbt_openivm.engine import planning
 from tests.helpers import World
 from tests.unit.engines import history, new_world
 
@@ -75,7 +76,8 @@ def test_columns_in_another_order(world: World) -> None:
 
 
 def test_another_compiler(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compiler, "version", "99.0.0")
+    for module in (compiler, planning):
+        monkeypatch.setattr(module, "version", "99.0.0")
     result = world.new_engine().refresh("mv")
     assert (result.strategy, result.reason) == ("rebuild", "dbt-openivm was upgraded")
 
