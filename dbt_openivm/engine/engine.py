@@ -75,6 +75,8 @@ class IvmEngine:
             full: rebuild it from scratch.
         """
         view = self.resolve(name)
+        if not full and (result := self.maintainer.unchanged(view)):
+            return result
         return self.maintainer.rerun(view, lambda definition: self.spec(view, definition, full))
 
     def explain(self, sql: str) -> str:

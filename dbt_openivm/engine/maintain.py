@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import TypeVar
 
 from dbt_openivm.compiler.explain import explain
@@ -14,6 +16,7 @@ from dbt_openivm.engine.catalog import Catalog, ViewRow, create_schema
 from dbt_openivm.engine.coordinate import Coordinator, coordinator
 from dbt_openivm.engine.planning import NotCompiledError, compile_view
 from dbt_openivm.engine.prepare import REFRESH, Prepared, Preparer, maintained, relation_name
+from dbt_openivm.engine.quick import QuickCheck
 from dbt_openivm.engine.render import Renderer
 from dbt_openivm.engine.session import Session
 from dbt_openivm.engine.types import RefreshResult, ViewSpec
@@ -42,6 +45,7 @@ class Maintainer:
         self._coordinator: Coordinator | None = None
         self._preparer: Preparer | None = None
         self._held: dict[int, ExitStack] = {}
+        self.quick = QuickCheck(session, self.catalog, render)
 
     # --- set-up ------------------------------------------------------------------------------------------------------
 
@@ -78,14 +82,28 @@ class Maintainer:
             QueryError: there is no such view.
         """
 
-        def work() -> RefreshResult:
+        def work() -> tuple[Prepared, RefreshResult]:
             rows = self.catalog.views()
             found = [row for row in rows if row.key == view.key and row.owner is None]
             if not found:
                 raise QueryError(f"There is no incremental view {view}. Create it with create_view().")
-            return self._run(spec_of(found[0].definition), rows)[1]
+            return self._run(spec_of(found[0].definition), rows)
 
-        return self.alone(view, work)
+        return self.remembered(self.alone(view, work))
+
+    def remembered(self, outcome: tuple[Prepared, RefreshResult]) -> RefreshResult:
+        self.quick.remember(outcome[0])
+        return outcome[1]
+
+    def unchanged(self, view: RelationName) -> RefreshResult | None:
+        """A result if the quick way shows that no source of the view changed."""
+        started = time.perf_counter()
+        try:
+            result = self.quick.unchanged(view.sql, view.key)
+        except Exception:
+            # a dropped table, say: the proper refresh finds out what happened, and says it
+            return None
+        return result and replace(result, name=str(view), ms=(time.perf_counter() - started) * 1000)
 
     def alone(self, view: RelationName, work: Callable[[], Result]) -> Result:
         """Do `work` in a transaction of our own, with nobody else refreshing the view or capturing."""
