@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from dbt_openivm.compiler import sql
+from dbt_openivm.compiler.facts import Column
 from dbt_openivm.compiler.fragment import Fragment
+from dbt_openivm.compiler.keys import row_keys, row_outputs
 from dbt_openivm.compiler.plan import SIMPLE_PROJECTION, NodeProgram, Step, Target
 from dbt_openivm.compiler.publish import column_list, drop
 from dbt_openivm.compiler.rules import Context, SourceState, delta, new
@@ -23,10 +25,13 @@ class BagProgram(NodeProgram):
     """Attributes:
     node: without aggregate.
     names: the visible columns as the user sees them, in order.
+    types: their types, empty where unknown. Rows are told apart by them: DuckDB calls values equal that a query can
+        tell apart, such as 30 days and 1 month.
     """
 
     node: Node
     names: tuple[str, ...]
+    types: tuple[str, ...] = ()
     refresh_type = SIMPLE_PROJECTION
 
     def visible_columns(self) -> tuple[str, ...]:
@@ -64,12 +69,15 @@ class BagProgram(NodeProgram):
         query = sql.text(sql.union_all([self.rows(fragment, weighted=True) for fragment in fragments]))
         columns = column_list(self.names)
         shared = {"delta": DELTA, "columns": columns, "weight": f'"{MULTIPLICITY}"'}
+        outputs, keys, same = self.comparison()
         steps = [
-            Step("ivm_consolidate", {**shared, "query": query}, "consolidate the delta"),
+            Step(
+                "ivm_consolidate", {**shared, "query": query, "outputs": outputs, "keys": keys}, "consolidate the delta"
+            ),
             Step("ivm_count_copies", shared, "count the changes", returns=("deletions", "insertions")),
             Step(
                 "ivm_delete_copies",
-                {**shared, "target": target.data},
+                {**shared, "target": target.data, "same": same},
                 "delete vanished rows",
                 after="deletions",
                 counts=True,
@@ -93,3 +101,12 @@ class BagProgram(NodeProgram):
                 )
             )
         return [*steps, drop(DELTA)]
+
+    def comparison(self) -> tuple[list[str], list[str], list[str]]:
+        """What a consolidated row shows, what rows are grouped by, and when a row of the state is a row of the delta."""
+        columns = [Column(name, type_) for name, type_ in zip(self.names, self.types, strict=False)]
+        if not columns:
+            names = column_list(self.names)
+            return names, names, [f"t.{name} IS NOT DISTINCT FROM d.{name}" for name in names]
+        pairs = zip(row_keys(columns, "t."), row_keys(columns, "d."), strict=True)
+        return row_outputs(columns), row_keys(columns), [f"{held} IS NOT DISTINCT FROM {gone}" for held, gone in pairs]

@@ -104,7 +104,8 @@ def plan_node(node: Node, facts: CompileFacts) -> PlanNode:
     keys = tuple(dict.fromkeys(op.relation.key for op in node.core.walk() if isinstance(op, Scan)))
     program: NodeProgram
     if node.aggregate is None:
-        program = BagProgram(node, names)
+        types = tuple(column.type for column in facts.output) if node.number is None else ()
+        program = BagProgram(node, names, types)
     else:
         program = GroupedProgram(node, names, decompose(node.aggregate))
     return PlanNode(node.number, keys, program)

@@ -65,7 +65,7 @@ class IvmEngine:
         Raises:
             QueryError: the query is not valid.
         """
-        spec = self.spec(self.resolve(name), sql)
+        spec = self.spec(self.view_name(name), sql)
         return self.maintainer.run(spec)[0].info
 
     def refresh(self, name: str, full: bool = False) -> RefreshResult:
@@ -74,7 +74,7 @@ class IvmEngine:
         Args:
             full: rebuild it from scratch.
         """
-        view = self.resolve(name)
+        view = self.view_name(name)
         if not full and (result := self.maintainer.unchanged(view)):
             return result
         return self.maintainer.rerun(view, lambda definition: self.spec(view, definition, full))
@@ -86,7 +86,7 @@ class IvmEngine:
 
     def drop_view(self, name: str) -> None:
         """Remove a view and everything kept for it."""
-        view = self.resolve(name)
+        view = self.view_name(name)
         self._definition(view)
         self.maintainer.drop_view(view)
 
@@ -94,6 +94,22 @@ class IvmEngine:
 
     def spec(self, view: RelationName, sql: str, full: bool = False) -> ViewSpec:
         return ViewSpec(view, sql, self.refresh_mode, full, self.capture, self.captures)
+
+    def view_name(self, name: str) -> RelationName:
+        """The name of a view.
+
+        Raises:
+            ConfigError: it is no name, or lies in another database than this engine's.
+        """
+        if not 1 <= len(split_name(name)) <= 3:
+            raise ConfigError(f"{name!r} is no name of a view. Expected view, schema.view or database.schema.view.")
+        view = self.resolve(name)
+        if view.database.lower() != self.database.lower():
+            raise ConfigError(
+                f"The view {view} would lie in another database than this engine's, {self.database}. A transaction can "
+                "write to one database only. Connect to that database, or USE it, and make an engine there."
+            )
+        return view
 
     def resolve(self, name: str) -> RelationName:
         """A name of one to three dotted parts; parts may be quoted."""

@@ -3,7 +3,8 @@
 
     Arguments (attributes of step):
         delta: the temporary table
-        columns: visible columns
+        outputs: what stands for a group of equal rows, one expression a visible column
+        keys: what rows are grouped by
         weight: the weight column
         query: the weighted rows
 -#}
@@ -12,10 +13,10 @@
 
 {%- macro openivm__ivm_consolidate(step) -%}
 CREATE OR REPLACE TEMPORARY TABLE {{ step.delta }} AS
-SELECT {{ step.columns | join(', ') }}, CAST(sum({{ step.weight }}) AS BIGINT) AS {{ step.weight }}, row_number() OVER () AS openivm_tuple
+SELECT {{ step.outputs | join(', ') }}, CAST(sum({{ step.weight }}) AS BIGINT) AS {{ step.weight }}, row_number() OVER () AS openivm_tuple
 FROM (
   {{ step.query }}
 ) AS openivm_changes
-GROUP BY {{ step.columns | join(', ') }}
+GROUP BY {{ step['keys'] | join(', ') }}
 HAVING sum({{ step.weight }}) <> 0
 {%- endmacro -%}

@@ -4,7 +4,7 @@
     Arguments (attributes of step):
         target: the state table
         delta: temporary table of consolidated rows
-        columns: visible columns
+        same: conditions over t and d under which a row of the state is a row of the delta
         weight: the weight column
 -#}
 {{ return(adapter.dispatch('ivm_delete_copies', 'dbt')(step)) }}
@@ -18,7 +18,7 @@ WHERE rowid IN (
       row_number() OVER (PARTITION BY d.openivm_tuple) AS openivm_copy
     FROM {{ step.target }} AS t
     JOIN (SELECT * FROM {{ step.delta }} WHERE {{ step.weight }} < 0) AS d
-    ON {% for column in step.columns %}{{ ' AND ' if not loop.first }}t.{{ column }} IS NOT DISTINCT FROM d.{{ column }}{% endfor %}
+    ON {{ step.same | join(' AND ') }}
 
   ) AS openivm_copies
   WHERE openivm_copy <= -openivm_weight

@@ -41,10 +41,16 @@ class SourceState:
 
 @dataclass
 class Context:
-    """Hands out source states and aliases. `bag` asks for relations whose rows all weigh 1, whatever it costs."""
+    """Hands out source states and aliases.
+
+    Attributes:
+        bag: ask for relations whose rows all weigh 1, whatever it costs.
+        consolidated: ask for old rows without rows that cancel, see `scan.old`.
+    """
 
     states: Mapping[str, SourceState]
     bag: bool = False
+    consolidated: bool = False
     _aliases: dict[str, int] = field(default_factory=dict)
 
     def alias(self, hint: str) -> str:

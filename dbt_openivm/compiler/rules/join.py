@@ -16,13 +16,17 @@ from dbt_openivm.compiler.algebra import Join, Operator
 from dbt_openivm.compiler.fragment import Fragment, times
 from dbt_openivm.compiler.rules.context import Context
 
+MANY = 4
+"""From this many changed inputs on, rows that cancel in the old ones would multiply to more than consolidating costs."""
+
 Form = Callable[[Operator, Context], list[Fragment]]
 
 
 def delta(join: Join, context: Context, new: Form, old: Form, delta_of: Form) -> list[Fragment]:
+    deltas = [delta_of(child, context) for child in join.children]
+    context.consolidated = sum(map(bool, deltas)) >= MANY
     terms: list[Fragment] = []
-    for position, child in enumerate(join.children):
-        changes = delta_of(child, context)
+    for position, (child, changes) in enumerate(zip(join.children, deltas, strict=True)):
         if changes:
             before = [context.single(new(c, context), c.columns) for c in join.children[:position]]
             after = [context.single(old(c, context), c.columns) for c in join.children[position + 1 :]]

@@ -7,11 +7,11 @@ from sqlglot import exp
 
 from dbt_openivm.compiler import sql
 from dbt_openivm.compiler.algebra import Scan
-from dbt_openivm.compiler.facts import NODE
+from dbt_openivm.compiler.facts import NODE, Column
 from dbt_openivm.compiler.fragment import Fragment, over
 from dbt_openivm.compiler.keys import row_keys, row_outputs
 from dbt_openivm.compiler.rules.context import Context, SourceState
-from dbt_openivm.names import BATCH, MULTIPLICITY
+from dbt_openivm.names import BATCH, MULTIPLICITY, quote
 
 
 def delta(scan: Scan, context: Context) -> list[Fragment]:
@@ -33,8 +33,7 @@ def net_delta(scan: Scan, state: SourceState, alias: str) -> Fragment:
     A row that came and went since the cursor must leave no trace: the view's expressions may fail on it, or overflow,
     where the query as it stands now does not. The delta of an internal node is one batch, and so is net already.
     """
-    types = {column.name: column for column in scan.relation.columns}
-    columns = [types[name] for name in dict.fromkeys(source for _, source in scan.names)]
+    columns = source_columns(scan)
     group = f" GROUP BY {', '.join(row_keys(columns))}" if columns else ""
     query = (
         f"(SELECT {', '.join([*row_outputs(columns), f'CAST(sum({MULTIPLICITY}) AS BIGINT) AS {MULTIPLICITY}'])} "
@@ -54,8 +53,11 @@ def new(scan: Scan, context: Context) -> list[Fragment]:
 def old(scan: Scan, context: Context) -> list[Fragment]:
     """The source at the view's cursor: new - delta, as a Z-set."""
     state = context.states[scan.relation.key]
-    changed = state.later or state.shape != "empty"
-    return [at(scan, context, state.cursor) if changed else current(scan, context)]
+    if not state.later and state.shape == "empty":
+        return [current(scan, context)]
+    if context.consolidated:
+        return [consolidated_at(scan, context, state.cursor)]
+    return [at(scan, context, state.cursor)]
 
 
 def current(scan: Scan, context: Context) -> Fragment:
@@ -73,6 +75,37 @@ def at(scan: Scan, context: Context, version: int) -> Fragment:
     if not context.bag:
         return over(query, context.alias("at_" + hint(scan)), scan.columns, weighted=True)
     return over(as_bag(query, scan.columns), context.alias("at_" + hint(scan)), scan.columns, weighted=False)
+
+
+def consolidated_at(scan: Scan, context: Context, version: int) -> Fragment:
+    """``current - log(version, infinity)`` without rows that cancel.
+
+    In the plain form a row that is new stands twice, with +1 and -1. A join of many inputs would multiply them, 2^n rows
+    for nothing. Rows without a namesake in the log, nearly all, pass as they are; only the others are added up.
+    """
+    state = context.states[scan.relation.key]
+    columns = source_columns(scan)
+    since = f"({BATCH} > {version} OR {BATCH} IS NULL)"
+    pairs = zip(row_keys(columns, "n."), row_keys(columns, "l."), strict=True)
+    same = " AND ".join([since, *(f"{kept} IS NOT DISTINCT FROM {logged}" for kept, logged in pairs)])
+    namesake = f"EXISTS (SELECT 1 FROM {state.log} AS l WHERE {same})"
+    names = [quote(column.name) for column in columns]
+    listed = "".join(f"{name}, " for name in names)
+    group = f" GROUP BY {', '.join(row_keys(columns))}" if columns else ""
+    query = (
+        f"(SELECT {listed}1 AS {MULTIPLICITY} FROM {state.current} AS n WHERE NOT {namesake} UNION ALL "
+        f"SELECT {''.join(f'{output}, ' for output in row_outputs(columns))}CAST(sum({MULTIPLICITY}) AS BIGINT) FROM ("
+        f"SELECT {listed}1 AS {MULTIPLICITY} FROM {state.current} AS n WHERE {namesake} UNION ALL "
+        f"SELECT {listed}-{MULTIPLICITY} FROM {state.log} WHERE {since}){group} HAVING sum({MULTIPLICITY}) <> 0)"
+    )
+    alias = context.alias("at_" + hint(scan))
+    return Fragment((sql.table(query, alias),), (), outputs(scan, alias), sql.qualified(alias, MULTIPLICITY))
+
+
+def source_columns(scan: Scan) -> list[Column]:
+    """The columns of the source that are read, once each."""
+    types = {column.name: column for column in scan.relation.columns}
+    return [types[name] for name in dict.fromkeys(source for _, source in scan.names)]
 
 
 def later_rows(scan: Scan, context: Context, state: SourceState, version: int) -> Fragment:
