@@ -103,7 +103,7 @@ class BagProgram(NodeProgram):
         return [*steps, drop(DELTA)]
 
     def comparison(self) -> tuple[list[str], list[str], list[str]]:
-        """What a consolidated row shows, what rows are grouped by, and when a row of the state is a row of the delta."""
+        """What a consolidated row shows, what rows are grouped by, when a row of the state is one of the delta."""
         columns = [Column(name, type_) for name, type_ in zip(self.names, self.types, strict=False)]
         if not columns:
             names = column_list(self.names)

@@ -53,6 +53,7 @@ class Application:
         self.prepared = prepared
         self.outline = prepared.outline
         self.runner = Runner(session, render)
+        self.touched: dict[str, ViewRow] = {}
         self.parents = self.read_parents()
 
     @property
@@ -123,8 +124,12 @@ class Application:
             return Outcome("none", None)
         strategy, reason = cost.choose(self.session, self.outline, self.prepared.spec.refresh_mode, states)
         changed = self.maintain(states, full=strategy == "full")
-        self.catalog.move_cursors(self.prepared.key, self.versions())
+        self.advance(states)
         return Outcome(strategy, reason, rows, changed)
+
+    def advance(self, _states: Sources) -> None:
+        """Note that the view has consumed its sources up to the versions of this refresh."""
+        self.catalog.move_cursors(self.prepared.key, self.versions())
 
     def maintain(self, states: Sources, full: bool) -> int | None:
         """Refresh every node in order; returns how many rows of the view itself changed, None if that is not known."""
@@ -136,7 +141,8 @@ class Application:
             steps = publish.full(node.program, states, target) if full else node.program.incremental(states, target)
             self.runner.run(steps)
             if steps:
-                self.catalog.touch_view(row, target.version, row.log_start if target.publish else target.version)
+                log_start = row.log_start if target.publish else target.version
+                self.touched[row.key] = self.catalog.touch_view(row, target.version, log_start)
             if node.number is not None:
                 states[node_key(node.number)] = self.node_state(
                     row, target if steps else replace(target, version=row.version)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dbt_openivm.compiler.facts import Column
 from dbt_openivm.engine.catalog_tables import CATALOG_VERSION, TABLES
@@ -189,12 +189,14 @@ class Catalog:
         )  # fmt: skip
         self.session.execute(f"INSERT INTO {self.table('openivm_views')} VALUES ({values}, {NOW}, {NOW})")
 
-    def touch_view(self, view: ViewRow, version: int, log_start: int) -> None:
+    def touch_view(self, view: ViewRow, version: int, log_start: int) -> ViewRow:
+        """Note a refresh that changed a view; returns the view's row as it is now."""
+        [(count,)] = self.session.execute(f"SELECT count(*) FROM {view.data.sql}")
         self.session.execute(
             f"UPDATE {self.table('openivm_views')} SET version = {version}, log_start = {log_start}, "
-            f"row_count = (SELECT count(*) FROM {view.data.sql}), refreshed_at = {NOW} "
-            f"WHERE view_key = {literal(view.key)}"
+            f"row_count = {count}, refreshed_at = {NOW} WHERE view_key = {literal(view.key)}"
         )
+        return replace(view, version=version, log_start=log_start, row_count=int(count))
 
     def delete_views(self, keys: Iterable[str]) -> None:
         listed = ", ".join(map(literal, keys))

@@ -23,11 +23,15 @@ class Coordinator:
     lock: held while bases are captured and objects are created: one at a time.
     pins: refresh under way -> source key -> version it will read from; log rows after it must stay.
     captured: invocation -> source key -> version captured in it.
+    epoch: raised whenever views or captures come, go or change their shape.
+    turns: view key -> number of its refreshes in this process.
     """
 
     lock: threading.RLock = field(default_factory=threading.RLock)
     pins: dict[int, Mapping[str, int]] = field(default_factory=dict)
     captured: dict[str, dict[str, int]] = field(default_factory=lambda: defaultdict(dict))
+    epoch: int = 0
+    turns: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     _views: dict[str, threading.Lock] = field(default_factory=dict)
 
     def view_lock(self, key: str) -> threading.Lock:

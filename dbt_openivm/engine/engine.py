@@ -75,9 +75,7 @@ class IvmEngine:
             full: rebuild it from scratch.
         """
         view = self.view_name(name)
-        if not full and (result := self.maintainer.unchanged(view)):
-            return result
-        return self.maintainer.rerun(view, lambda definition: self.spec(view, definition, full))
+        return self.maintainer.rerun(view, lambda definition: self.spec(view, definition, full), full)
 
     def explain(self, sql: str) -> str:
         """How a query would be maintained: operator tree, hidden columns, and the program's SQL."""
@@ -118,7 +116,7 @@ class IvmEngine:
         return RelationName(database, parts[-2] if len(parts) > 1 else self._schema(), parts[-1])
 
     def _schema(self) -> str:
-        [(schema,)] = self.session.execute("SELECT current_schema()")
+        [(schema, self.session.transaction)] = self.session.execute("SELECT current_schema(), txid_current()")
         return str(schema)
 
     def _definition(self, view: RelationName) -> str:

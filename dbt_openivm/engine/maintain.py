@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import replace
 from typing import TypeVar
 
 from dbt_openivm.compiler.explain import explain
@@ -16,7 +14,7 @@ from dbt_openivm.engine.catalog import Catalog, ViewRow, create_schema
 from dbt_openivm.engine.coordinate import Coordinator, coordinator
 from dbt_openivm.engine.planning import NotCompiledError, compile_view
 from dbt_openivm.engine.prepare import REFRESH, Prepared, Preparer, maintained, relation_name
-from dbt_openivm.engine.quick import QuickCheck
+from dbt_openivm.engine.quick import QuickRefresh
 from dbt_openivm.engine.render import Renderer
 from dbt_openivm.engine.session import Session
 from dbt_openivm.engine.types import RefreshResult, ViewSpec
@@ -45,7 +43,7 @@ class Maintainer:
         self._coordinator: Coordinator | None = None
         self._preparer: Preparer | None = None
         self._held: dict[int, ExitStack] = {}
-        self.quick = QuickCheck(session, self.catalog, render)
+        self.quick = QuickRefresh(session, self.catalog, render)
 
     # --- set-up ------------------------------------------------------------------------------------------------------
 
@@ -75,35 +73,35 @@ class Maintainer:
         """Prepare and apply in one transaction of our own, begun only when the locks are held."""
         return self.alone(spec.name, lambda: self._run(spec, None))
 
-    def rerun(self, view: RelationName, spec_of: Callable[[str], ViewSpec]) -> RefreshResult:
+    def rerun(self, view: RelationName, spec_of: Callable[[str], ViewSpec], full: bool) -> RefreshResult:
         """`run` a view that exists, by the definition in the catalog.
 
         Raises:
             QueryError: there is no such view.
         """
+        quick = None if full or not self.quick.knows(view.key) else self.run_quickly(view)
+        return quick or self.alone(view, lambda: self._rerun(view, spec_of))
 
-        def work() -> tuple[Prepared, RefreshResult]:
-            rows = self.catalog.views()
-            found = [row for row in rows if row.key == view.key and row.owner is None]
-            if not found:
-                raise QueryError(f"There is no incremental view {view}. Create it with create_view().")
-            return self._run(spec_of(found[0].definition), rows)
+    def _rerun(self, view: RelationName, spec_of: Callable[[str], ViewSpec]) -> RefreshResult:
+        rows = self.catalog.views()
+        found = [row for row in rows if row.key == view.key and row.owner is None]
+        if not found:
+            raise QueryError(f"There is no incremental view {view}. Create it with create_view().")
+        return self._run(spec_of(found[0].definition), rows)[1]
 
-        return self.remembered(self.alone(view, work))
+    def run_quickly(self, view: RelationName) -> RefreshResult | None:
+        """A quick refresh, or None where a proper one must do it.
 
-    def remembered(self, outcome: tuple[Prepared, RefreshResult]) -> RefreshResult:
-        self.quick.remember(outcome[0])
-        return outcome[1]
-
-    def unchanged(self, view: RelationName) -> RefreshResult | None:
-        """A result if the quick way shows that no source of the view changed."""
-        started = time.perf_counter()
-        try:
-            result = self.quick.unchanged(view.sql, view.key)
-        except Exception:
-            # a dropped table, say: the proper refresh finds out what happened, and says it
-            return None
-        return result and replace(result, name=str(view), ms=(time.perf_counter() - started) * 1000)
+        Whatever goes wrong in it is left to the proper refresh, which meets it again if it is the query's own.
+        """
+        with self.coordinator.view_lock(view.key), self.coordinator.lock:
+            try:
+                return self.transaction(lambda: self.quick.refresh(view, self.coordinator))
+            except UnsafeError:
+                raise
+            except Exception:
+                self.quick.forget(view.key)
+                return None
 
     def alone(self, view: RelationName, work: Callable[[], Result]) -> Result:
         """Do `work` in a transaction of our own, with nobody else refreshing the view or capturing."""
@@ -128,7 +126,8 @@ class Maintainer:
                 f"There is a table or view {spec.name} that is no incremental view. Nothing was changed. "
                 "Drop or rename it, or choose another name for the view."
             )
-        return prepared, self.apply(prepared)
+        result = self.apply(prepared)
+        return prepared, result
 
     def prepare(self, spec: ViewSpec, in_transaction: bool = False) -> Prepared:
         """Compile, capture, decide; pin what the refresh will read. `release` must follow, whatever happens.
@@ -171,12 +170,17 @@ class Maintainer:
     def _prepare(self, spec: ViewSpec, rows: list[ViewRow] | None = None, compiled: bool = True) -> Prepared:
         prepared = self.preparer.prepare(spec, rows, compiled)
         if prepared.action != REFRESH:
+            self.coordinator.epoch += 1
             create_schema(self.session, self.catalog.database, internal_schema(spec.name.schema))
         return prepared
 
     def apply(self, prepared: Prepared) -> RefreshResult:
         """Refresh inside the caller's open transaction."""
-        return Application(self.session, self.catalog, self.render, prepared).run()
+        application = Application(self.session, self.catalog, self.render, prepared)
+        result = application.run()
+        self.coordinator.turns[prepared.key] += 1
+        self.quick.remember(prepared, self.coordinator, application.touched)
+        return result
 
     def release(self, prepared: Prepared) -> None:
         """Let go of what `prepare` pinned and locked."""
@@ -202,6 +206,7 @@ class Maintainer:
             raise UnsafeError(
                 f"The view {view} is read by {', '.join(readers)}. Nothing was changed. Drop those views first."
             )
+        self.coordinator.epoch += 1
         family = self.catalog.family(view.key)
         for row in family:
             self.drop_user_view(row)

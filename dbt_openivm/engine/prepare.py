@@ -36,6 +36,7 @@ class Prepared:
         passed: the batch that every consumer of this view has passed, None without consumers.
         user_view_ours: whether the view that users query exists and reads our boundary.
         occupied: whether a table or another view has its name.
+        alone_on_sources: whether no other view consumes any of its bases.
     """
 
     spec: ViewSpec
@@ -51,6 +52,7 @@ class Prepared:
     passed: int | None
     user_view_ours: bool
     occupied: bool
+    alone_on_sources: bool
     started: float = field(default_factory=time.perf_counter)
 
     @property
@@ -121,7 +123,7 @@ class Preparer:
         return Prepared(
             spec, outline, self.planner, found.facts, action, reason, family, sources, currents, cursors,
             passed(registered, spec.name.key), ours is not None and ours.kind == VISIBLE,
-            ours is not None and ours.kind != VISIBLE, started,
+            ours is not None and ours.kind != VISIBLE, alone_on(sources, registered), started,
         )  # fmt: skip
 
     # --- compile -----------------------------------------------------------------------------------------------------
@@ -219,6 +221,10 @@ class Preparer:
         changed = difference(root.fingerprint, plan.fingerprint)
         reason = changed or (None if whole else "its internal objects were changed from outside") or missed
         return (REFRESH, None) if reason is None else (REBUILD, reason)
+
+
+def alone_on(sources: Mapping[str, SourceRow], registered: Sequence[Cursor]) -> bool:
+    return all(sum(cursor.source_key == key for cursor in registered) <= 1 for key in sources)
 
 
 def check_acyclic(spec: ViewSpec, plan: Outline, registered: Sequence[Cursor]) -> None:

@@ -1,40 +1,46 @@
-"""The quick way to "nothing changed": a few plain reads instead of a preparation.
+"""The quick refresh: for views that this very engine refreshed before, and whose sources nobody else follows.
 
-It serves views all of whose sources tell of their changes themselves (by triggers, or as incremental views), whose
-query goes through no plain view and no macro, and which this very engine has refreshed before. Tables with triggers
-cannot change their columns without losing the triggers, so that nothing else can have changed the plan. Whatever looks
-different is left to a proper refresh.
+It serves views all of whose sources are captured by triggers and consumed by no other view, and whose query goes
+through no plain view and no macro. Tables with triggers cannot change their columns without losing the triggers, and
+every change of the catalog goes through the coordinator of this process: so what the last refresh knew still holds, and
+only three things need a look: the logs, the triggers, and the number of rows of the state. As the one consumer, the
+view takes the rows that triggers logged without having them numbered, and removes them in the same transaction.
+Whatever looks different is left to a proper refresh.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 
-from dbt_openivm.compiler.facts import SQL_VIEW, VISIBLE
+from dbt_openivm.compiler.facts import SQL_VIEW
+from dbt_openivm.compiler.rules import SourceState
+from dbt_openivm.engine.apply import Application, Outcome, Sources, check_count
 from dbt_openivm.engine.bases import base_of
 from dbt_openivm.engine.capture.trigger import TriggerCapture
-from dbt_openivm.engine.catalog import Catalog, Cursor, SourceRow, ViewRow
-from dbt_openivm.engine.prepare import Prepared, missed_changes, relation_name
+from dbt_openivm.engine.catalog import Catalog, ViewRow
+from dbt_openivm.engine.coordinate import Coordinator
+from dbt_openivm.engine.prepare import REFRESH, Prepared, relation_name
 from dbt_openivm.engine.render import Renderer
 from dbt_openivm.engine.session import Session
 from dbt_openivm.engine.types import RefreshResult
+from dbt_openivm.names import RelationName
+
+
+class NotQuickError(Exception):
+    """Something looks different: a proper refresh must find out what."""
 
 
 @dataclass(frozen=True)
 class Seen:
-    """A view as this engine last refreshed it; `logs` are the change logs that its sources' triggers write."""
+    """What the last refresh of a view knew, and when in the coordinator's count of events that was."""
 
-    digest: str | None
-    generation: int
-    refresh_type: str
-    logs: tuple[str, ...]
-
-
-PENDING = "SELECT 1 FROM {log} WHERE openivm_batch IS NULL LIMIT 1"
+    prepared: Prepared
+    epoch: int
+    turn: int
 
 
-class QuickCheck:
+class QuickRefresh:
     """Remembers the views that it can serve."""
 
     def __init__(self, session: Session, catalog: Catalog, render: Renderer) -> None:
@@ -43,54 +49,85 @@ class QuickCheck:
         self.render = render
         self._seen: dict[str, Seen] = {}
 
-    def remember(self, prepared: Prepared) -> None:
+    def remember(self, prepared: Prepared, coordinator: Coordinator, touched: Mapping[str, ViewRow]) -> None:
         """Take note of a view after its refresh was committed."""
-        row = prepared.root
-        if row is not None and prepared.action == "refresh" and is_simple(prepared):
-            logs = tuple(source.objects["delta"].sql for source in prepared.sources.values())
-            self._seen[prepared.key] = Seen(row.digest, row.generation, row.refresh_type, logs)
-        else:
+        family = {key: touched.get(key, row) for key, row in prepared.family.items()}
+        if not is_simple(prepared):
             self._seen.pop(prepared.key, None)
+            return
+        sources = {key: replace(row) for key, row in prepared.sources.items()}
+        cursors = {key: replace(cursor, cursor=sources[key].version) for key, cursor in prepared.cursors.items()}
+        known = replace(prepared, family=family, cursors=cursors)
+        self._seen[prepared.key] = Seen(known, coordinator.epoch, coordinator.turns[prepared.key])
 
-    def unchanged(self, name: str, key: str) -> RefreshResult | None:
-        """The result of a refresh that has nothing to do, or None if a proper one must decide."""
-        seen = self._seen.get(key)
-        if seen is None or any(self.session.execute(PENDING.format(log=log)) for log in seen.logs):
-            return None
-        views = {row.key: row for row in self.catalog.views()}
-        row = views.get(key)
-        if row is None or (row.digest, row.generation) != (seen.digest, seen.generation):
-            return None
-        cursors = {c.source_key: c for c in self.catalog.cursors() if c.view_key == key}
-        sources = self.catalog.sources()
-        bases = {source: sources[source] for source, cursor in cursors.items() if cursor.kind != VISIBLE}
-        parents = {source: views[source] for source, cursor in cursors.items() if cursor.kind == VISIBLE}
-        if missed_changes(bases, parents, cursors) or self.has_changes(bases, parents, cursors):
-            return None
-        if not self.is_intact(name, [r for r in views.values() if key in (r.key, r.owner)]):
-            return None
-        return RefreshResult(name, seen.refresh_type, "none", None, 0, None, None, 0.0)
+    def refresh(self, view: RelationName, coordinator: Coordinator) -> RefreshResult | None:
+        """Refresh a view in the caller's open transaction; None if it is not remembered.
 
-    def has_changes(self, bases: dict[str, SourceRow], parents: dict[str, ViewRow], cursors: dict[str, Cursor]) -> bool:
-        if any(parent.version != cursors[key].cursor for key, parent in parents.items()):
-            return True
-        capture = TriggerCapture(self.session, self.render)
-        for key, row in bases.items():
-            probe = capture.probe(base_of(row, relation_name(row.from_sql)))
-            if probe.broken or probe.pending or row.version != cursors[key].cursor:
-                return True
-        return False
+        Raises:
+            NotQuickError: roll back, and refresh properly.
+            StateChangedError: likewise.
+        """
+        seen = self._seen.get(view.key)
+        if seen is None or (seen.epoch, seen.turn) != (coordinator.epoch, coordinator.turns[view.key]):
+            return None
+        application = QuickApplication(self.session, self.catalog, self.render, replace(seen.prepared))
+        result = application.run()
+        if result.strategy != "none":
+            coordinator.turns[view.key] += 1
+            self.remember(application.prepared, coordinator, application.touched)
+        return result
 
-    def is_intact(self, name: str, family: Iterable[ViewRow]) -> bool:
-        """Whether the view can be read and its states have the rows that its last refresh left."""
-        self.session.execute(f"SELECT 1 FROM {name} LIMIT 0")
-        return all(self.session.execute(f"SELECT count(*) FROM {row.data.sql}") == [(row.row_count,)] for row in family)
+    def forget(self, key: str) -> None:
+        self._seen.pop(key, None)
+
+    def knows(self, key: str) -> bool:
+        return key in self._seen
+
+
+class QuickApplication(Application):
+    """A refresh that reads the rows which triggers logged, and removes them."""
+
+    def read_parents(self) -> dict[str, ViewRow]:
+        return {}
+
+    def refresh(self) -> Outcome:
+        return self.follow()
+
+    def states(self, _cursors: Mapping[str, int], family: Iterable[ViewRow] = ()) -> Sources:
+        capture = TriggerCapture(self.session, self.runner.render)
+        states: Sources = {}
+        for key, row in self.prepared.sources.items():
+            base = base_of(row, relation_name(row.from_sql))
+            shape = capture.unnumbered(base)
+            if not capture.is_whole(base) or (shape.added and shape.removed and capture.is_blurred(base)):
+                raise NotQuickError(key)
+            states[key] = SourceState(
+                self.prepared.currents[key], base.objects["delta"].sql, row.version, row.version, shape.added,
+                shape.removed, unnumbered=True,
+            )  # fmt: skip
+        for row_ in family:
+            [(found,)] = self.session.execute(f"SELECT count(*) FROM {row_.data.sql}")
+            check_count(found, row_.row_count)
+        self.session.execute(f"SELECT 1 FROM {self.prepared.spec.name.sql} LIMIT 0")
+        return states
+
+    def advance(self, states: Sources) -> None:
+        """As the one consumer, at the version of every source: no numbers, no cursors to move."""
+        for key in self.prepared.sources:
+            if states[key].shape != "empty":
+                self.session.execute(f"DELETE FROM {states[key].log}")
 
 
 def is_simple(prepared: Prepared) -> bool:
-    """Whether every source tells of its changes, and nothing but the query defines the view."""
-    if prepared.outline.volatile or prepared.facts.macros:
-        return False
-    if any(relation.kind == SQL_VIEW for relation in prepared.facts.relations.values()):
-        return False
-    return all(row.capture == TriggerCapture.kind for row in prepared.sources.values())
+    """Whether every source is captured by triggers for this view alone, and nothing but the query defines the view."""
+    outline, facts = prepared.outline, prepared.facts
+    return (
+        prepared.action == REFRESH
+        and prepared.user_view_ours
+        and not outline.volatile
+        and not facts.macros
+        and prepared.sources.keys() == outline.sources.keys()
+        and not any(relation.kind == SQL_VIEW for relation in facts.relations.values())
+        and all(row.capture == TriggerCapture.kind for row in prepared.sources.values())
+        and prepared.alone_on_sources
+    )

@@ -33,6 +33,8 @@ class DuckDBSession:
 
     def __init__(self, connection: Any) -> None:
         self.connection = connection
+        #: of the last statement, where the caller has asked for it anyway
+        self.transaction: int | None = None
 
     def execute(self, sql: str) -> list[Row]:
         result = self.connection.execute(sql)
@@ -49,8 +51,13 @@ class DuckDBSession:
 
     def in_transaction(self) -> bool:
         """Whether the caller left a transaction open: DuckDB's refusal of a second BEGIN would end it."""
-        first, second = (self.execute("SELECT txid_current()") for _ in range(2))
-        return first == second
+        before = self.transaction or self._transaction()
+        self.transaction = None
+        return before == self._transaction()
+
+    def _transaction(self) -> int:
+        [(identifier,)] = self.execute("SELECT txid_current()")
+        return int(identifier)
 
     def commit(self) -> None:
         self.connection.execute("COMMIT")

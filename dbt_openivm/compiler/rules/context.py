@@ -20,6 +20,7 @@ class SourceState:
         inserts, deletes: rows of positive and negative weight in the delta.
         later: whether the log holds rows after `version`, which reads of the current relation must undo.
         unit: whether all weights of the delta are +1 or -1.
+        unnumbered: whether the delta is the rows of the log that have no batch number, instead of a range of batches.
     """
 
     current: str
@@ -30,6 +31,7 @@ class SourceState:
     deletes: int = 0
     later: bool = False
     unit: bool = True
+    unnumbered: bool = False
 
     @property
     def shape(self) -> str:

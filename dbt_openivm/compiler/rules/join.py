@@ -17,7 +17,7 @@ from dbt_openivm.compiler.fragment import Fragment, times
 from dbt_openivm.compiler.rules.context import Context
 
 MANY = 4
-"""From this many changed inputs on, rows that cancel in the old ones would multiply to more than consolidating costs."""
+"""From so many changed inputs on, cancelling rows in the old ones would multiply to more than consolidating costs."""
 
 Form = Callable[[Operator, Context], list[Fragment]]
 

@@ -23,8 +23,7 @@ def delta(scan: Scan, context: Context) -> list[Fragment]:
     if state.shape == "mixed" and scan.relation.kind != NODE:
         return [net_delta(scan, state, alias)]
     weight = None if state.shape == "insert-only" and state.unit else sql.qualified(alias, MULTIPLICITY)
-    conditions = (after(alias, state.cursor), up_to(alias, state.version))
-    return [Fragment((sql.table(state.log, alias),), conditions, outputs(scan, alias), weight)]
+    return [Fragment((sql.table(state.log, alias),), within(state, alias), outputs(scan, alias), weight)]
 
 
 def net_delta(scan: Scan, state: SourceState, alias: str) -> Fragment:
@@ -37,7 +36,7 @@ def net_delta(scan: Scan, state: SourceState, alias: str) -> Fragment:
     group = f" GROUP BY {', '.join(row_keys(columns))}" if columns else ""
     query = (
         f"(SELECT {', '.join([*row_outputs(columns), f'CAST(sum({MULTIPLICITY}) AS BIGINT) AS {MULTIPLICITY}'])} "
-        f"FROM {state.log} WHERE {BATCH} > {state.cursor} AND {BATCH} <= {state.version}{group} "
+        f"FROM {state.log} AS l WHERE {' AND '.join(map(sql.text, within(state, 'l')))}{group} "
         f"HAVING sum({MULTIPLICITY}) <> 0)"
     )
     weight = sql.qualified(alias, MULTIPLICITY)
@@ -80,8 +79,8 @@ def at(scan: Scan, context: Context, version: int) -> Fragment:
 def consolidated_at(scan: Scan, context: Context, version: int) -> Fragment:
     """``current - log(version, infinity)`` without rows that cancel.
 
-    In the plain form a row that is new stands twice, with +1 and -1. A join of many inputs would multiply them, 2^n rows
-    for nothing. Rows without a namesake in the log, nearly all, pass as they are; only the others are added up.
+    In the plain form a row that is new stands twice, with +1 and -1. A join of many inputs would multiply them, 2^n
+    rows for nothing. Rows without a namesake in the log, nearly all, pass as they are; only the others are added up.
     """
     state = context.states[scan.relation.key]
     columns = source_columns(scan)
@@ -126,6 +125,13 @@ def as_bag(query: exp.Expr, columns: tuple[str, ...]) -> exp.Expr:
     repeat = exp.Anonymous(this="range", expressions=[sql.cast(sql.qualified("b", MULTIPLICITY), "BIGINT")])
     numbers = exp.Table(this=repeat, alias=exp.TableAlias(this=sql.identifier("openivm_copies")))
     return sql.select([sql.qualified("b", name) for name in columns], [sql.derived(total, "b"), numbers])
+
+
+def within(state: SourceState, alias: str) -> tuple[exp.Expr, ...]:
+    """Which rows of the log are the delta."""
+    if state.unnumbered:
+        return (exp.Is(this=sql.qualified(alias, BATCH), expression=exp.Null()),)
+    return (after(alias, state.cursor), up_to(alias, state.version))
 
 
 def after(alias: str, version: int) -> exp.Expr:

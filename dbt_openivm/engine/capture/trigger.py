@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
@@ -22,6 +23,14 @@ from dbt_openivm.names import RelationName, literal, quote
 #: event -> does it add rows, does it remove rows
 EVENTS = {"INSERT": (True, False), "UPDATE": (True, True), "DELETE": (False, True)}
 REMEDY = "Set 'capture: diff' for it."
+
+
+@dataclass(frozen=True)
+class Unnumbered:
+    """Rows of a log without a batch number, by the sign of their weight."""
+
+    added: int
+    removed: int
 
 
 class TriggerCapture(Capture):
@@ -77,16 +86,29 @@ class TriggerCapture(Capture):
         return int(numbered)
 
     def probe(self, base: Base) -> Probe:
+        shape = self.unnumbered(base)
+        if not self.is_whole(base):
+            return Probe(_broken_text(base), pending=True)
+        if shape.added and shape.removed and self.is_blurred(base):
+            return Probe(_blurred_text(base), pending=True)
+        return Probe(None, pending=bool(shape.added or shape.removed))
+
+    def unnumbered(self, base: Base) -> Unnumbered:
+        """What triggers have logged since the last capture."""
         [(added, removed)] = self.session.execute(
             "SELECT count(*) FILTER (WHERE openivm_multiplicity > 0), count(*) FILTER (WHERE openivm_multiplicity < 0) "
             f"FROM {base.objects['delta'].sql} WHERE openivm_batch IS NULL"
         )
-        if not _wanted_triggers(base) <= self.triggers:
-            return Probe(_broken_text(base), pending=True)
-        blurred = self._blurred_sql(base) if added and removed else None
-        if blurred and self.session.execute(blurred)[0][0]:
-            return Probe(_blurred_text(base), pending=True)
-        return Probe(None, pending=bool(added or removed))
+        return Unnumbered(int(added), int(removed))
+
+    def is_whole(self, base: Base) -> bool:
+        """Whether all triggers are there."""
+        return _wanted_triggers(base) <= self.triggers
+
+    def is_blurred(self, base: Base) -> bool:
+        """Whether the logged rows may differ from what the table holds: see `blurred_conditions`."""
+        blurred = self._blurred_sql(base)
+        return bool(blurred and self.session.execute(blurred)[0][0])
 
     def uninstall(self, base: Base) -> None:
         self._drop_triggers(base)
