@@ -45,7 +45,7 @@ def constant(rng: Random, pool: Pool) -> Expr:
 
 
 class Expressions:
-    """Generates expressions over `columns`; `macros` are names of one-argument integer macros."""
+    """Generates expressions over `columns`; `macros` are calls of integer macros, with {} for a number."""
 
     def __init__(
         self, rng: Random, columns: Sequence[Expr], macros: Sequence[str] = (), *, risky: bool = False
@@ -147,9 +147,8 @@ class Expressions:
             return Expr(sql, replace(operand.pool, type=""))
         if choice < 0.62 and self.macros:
             operand = self.of("int", depth - 1)
-            return Expr(
-                f"{rng.choice(self.macros)}({operand.sql})", replace(INT, type="", magnitude=operand.pool.magnitude * 4)
-            )
+            call = rng.choice(self.macros).format(operand.sql)
+            return Expr(call, replace(INT, type="", magnitude=operand.pool.magnitude * 4))
         return Expr(self._int_of_other(depth), INT)
 
     def _int_of_other(self, depth: int) -> str:

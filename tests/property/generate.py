@@ -19,10 +19,11 @@ from tests.property.sources import Rejected
 
 ATTACHED = "hyphen-cat"
 MACROS = {
-    "add_one": "CREATE MACRO add_one(n) AS n + 1",
-    "twice": "CREATE MACRO twice(n, factor := 2) AS n * factor",
-    "or_zero": "CREATE MACRO or_zero(n) AS CASE WHEN n IS NULL THEN 0 ELSE n END",
+    "add_one({})": "CREATE MACRO add_one(n) AS n + 1",
+    "times({}, 3)": "CREATE MACRO times(n, factor := 2) AS n * factor",
+    "or_zero({})": "CREATE MACRO or_zero(n) AS CASE WHEN n IS NULL THEN 0 ELSE n END",
 }
+"""Calls, with {} for a number, and how each macro is made. All arguments are given: a default means a full refresh."""
 VIEW_NAMES = ("mv", "daily", "Top View", "totals", "Ärger", "mv.dotted", "SELECT", 'q"uoted')
 
 
@@ -50,7 +51,7 @@ def _setup(rng: Random, tables: list[Table], macros: list[str], attached: str | 
     setup: list[Statement] = [SETUP_TYPES, "CREATE SCHEMA side"]
     if attached:
         setup.append(f"ATTACH ':memory:' AS {quote(attached)}")
-    setup += [MACROS[name] for name in macros]
+    setup += [MACROS[call] for call in macros]
     for table in tables:
         setup.append(table.create())
         if count := rng.choice((0, 3, 8, 14, 20, 30)):
@@ -140,6 +141,7 @@ def _create(connection: Any, view: ViewDef, query: Query) -> Relation:
             column,
             name=row[0],
             fuzzy=column.fuzzy and view.kind == "plain",
+            rendered=False,
             pool=replace(column.pool, type=row[1], summable=_stored(column.pool.summable)),
         )
         for column, row in zip(query.columns, described, strict=True)

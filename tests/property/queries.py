@@ -12,7 +12,7 @@ from dbt_openivm.names import quote
 from tests.property.aggregates import Aggregates, over_aggregates
 from tests.property.expressions import BASIC, Expr, Expressions
 from tests.property.identifiers import ODD, PLAIN
-from tests.property.schema import Column, Relation
+from tests.property.schema import Column, Relation, column_list, rename, rename_rendered
 from tests.property.sources import From, Rejected, Sources
 
 
@@ -89,9 +89,11 @@ class Queries:
             name, columns = self.fresh("cte"), inner.columns
             heading = name
             if self.rng.random() < 0.3 or len({column.name.lower() for column in columns}) < len(columns):
-                names = [self.fresh("c") for _ in columns]
-                columns = tuple(replace(column, name=new) for column, new in zip(columns, names, strict=True))
-                heading = f"{name}({', '.join(names)})"
+                columns = rename(columns, self.fresh)
+                heading = f"{name}({column_list(columns)})"
+            elif any(column.rendered for column in columns):
+                columns = rename_rendered(columns, self.fresh)
+                heading = f"{name}({column_list(columns)})"
             body = inner.sql.removeprefix(head.rstrip(", ")).strip() if head else inner.sql
             prefix += f"{heading} AS {self.rng.choice(('', '', 'MATERIALIZED ', 'NOT MATERIALIZED '))}({body}), "
             ctes.append(Relation(name, columns, inner.rows, inner.supported))
@@ -113,8 +115,12 @@ class Queries:
         parts = [body.sql.removeprefix(head) for body in bodies]
         sql = head + " UNION ALL ".join(parts)
         columns = [
-            Column("", _union_pool([body.columns[i] for body in bodies]), any(body.columns[i].fuzzy for body in bodies))
-            for i in range(len(first.columns))
+            replace(
+                Column("", _union_pool([body.columns[i] for body in bodies])),
+                fuzzy=any(body.columns[i].fuzzy for body in bodies),
+                rendered=column.rendered,
+            )
+            for i, column in enumerate(first.columns)
         ]
         rows, supported = sum(body.rows for body in bodies), all(body.supported for body in bodies)
         self._features.append("union all")
@@ -177,7 +183,7 @@ class Queries:
             self._features.append("distinct")
         items = [replace_unique(item, source.single and not distinct) for item in items]
         sql = f"{head}SELECT {'DISTINCT ' if distinct else ''}{', '.join(item.sql for item in items)} {tail}"
-        return self._described(sql, [_column(item.expr) for item in items], source.rows, source.supported)
+        return self._described(sql, [_shown(item, source) for item in items], source.rows, source.supported)
 
     def _star(self, head: str, tail: str, source: From) -> Query:
         """SELECT *, with what DuckDB lets one write around it."""
@@ -225,7 +231,7 @@ class Queries:
             self._features.append("having")
         supported = source.supported and (bool(keys) or all(family.split("-")[0] != "holistic" for _, family in drawn))
         rows = max(1, source.rows // 3) if keys else 1
-        columns = [_column(replace(item.expr, unique=False)) for item in shown]
+        columns = [replace(_shown(item, source), unique=False) for item in shown]
         return self._described(sql, columns, rows, supported)
 
     def _key(self, inputs: Expressions) -> Expr:
@@ -362,6 +368,12 @@ class Queries:
 
 def _column(expr: Expr) -> Column:
     return Column("", expr.pool, fuzzy=expr.fuzzy, unique=expr.unique)
+
+
+def _shown(item: Item, source: From) -> Column:
+    """The column of a select item; without an alias, what is no column of FROM is named by DuckDB."""
+    rendered = item.alias is None and all(item.expr.sql != expr.sql for expr in source.exprs)
+    return replace(_column(item.expr), rendered=rendered)
 
 
 def replace_unique(item: Item, keep: bool) -> Item:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
 
@@ -22,12 +22,14 @@ class Column:
         pool: type, kind and sample values.
         fuzzy: a floating sum within this query: differs by rounding, so nothing may compare it for equality.
         unique: no value occurs twice (so that arg_min has one answer).
+        rendered: an expression without an alias; its name is how DuckDB writes it.
     """
 
     name: str
     pool: Pool
     fuzzy: bool = False
     unique: bool = False
+    rendered: bool = False
 
 
 @dataclass(frozen=True)
@@ -109,5 +111,15 @@ def random_tables(rng: Random, *, risky: bool, attached: str | None) -> list[Tab
     return tables
 
 
-def rename(columns: tuple[Column, ...], names: list[str]) -> tuple[Column, ...]:
-    return tuple(replace(column, name=name) for column, name in zip(columns, names, strict=True))
+def rename(columns: tuple[Column, ...], fresh: Callable[[str], str]) -> tuple[Column, ...]:
+    """All columns under new names."""
+    return tuple(replace(column, name=fresh("c"), rendered=False) for column in columns)
+
+
+def rename_rendered(columns: tuple[Column, ...], fresh: Callable[[str], str]) -> tuple[Column, ...]:
+    """New names for the columns that only DuckDB could name: a reference to one is not always resolved."""
+    return tuple(replace(column, name=fresh("c"), rendered=False) if column.rendered else column for column in columns)
+
+
+def column_list(columns: Sequence[Column]) -> str:
+    return ", ".join(quote(column.name) for column in columns)

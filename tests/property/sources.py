@@ -9,7 +9,7 @@ from random import Random
 from dbt_openivm.names import quote
 from tests.property.expressions import NUMERIC, Expr, Expressions
 from tests.property.identifiers import spell
-from tests.property.schema import Column, Relation
+from tests.property.schema import Column, Relation, column_list, rename, rename_rendered
 
 MOST_ROWS = 3000
 
@@ -28,7 +28,7 @@ class From:
         names: their names, lower case, side by side with `exprs`.
         conditions: what belongs in WHERE (comma joins).
         rows: a guess, to keep cross products small.
-        folded: names that USING or NATURAL made one column of two.
+        folded: positions of the columns that USING or NATURAL made of two.
         single: reads one relation without any join.
     """
 
@@ -39,7 +39,7 @@ class From:
     supported: bool
     conditions: list[str] = field(default_factory=list)
     features: list[str] = field(default_factory=list)
-    folded: list[str] = field(default_factory=list)
+    folded: set[int] = field(default_factory=set)
     single: bool = True
 
 
@@ -74,10 +74,10 @@ class Sources:
         return result
 
     def _unqualify(self, source: From) -> None:
-        """The common column of USING may stand without a qualifier, where no other input has the name too."""
-        for i, name in enumerate(source.names):
-            if name in source.folded and source.names.count(name) == 1 and self.rng.random() < 0.7:
-                source.exprs[i] = replace(source.exprs[i], sql=quote(name))
+        """The common column of USING may stand without a qualifier, also where another input has the name too."""
+        for i in sorted(source.folded):
+            if self.rng.random() < 0.7:
+                source.exprs[i] = replace(source.exprs[i], sql=quote(source.names[i]))
 
     # -- inputs -----------------------------------------------------------------------------------------------------
 
@@ -92,9 +92,11 @@ class Sources:
         columns, item = relation.columns, f"{relation.sql} {rng.choice(('AS ', ''))}{alias}"
         lowered = [column.name.lower() for column in columns]
         if len(set(lowered)) < len(lowered) or rng.random() < 0.1:
-            names = [self.fresh("c") for _ in columns]
-            columns = tuple(replace(column, name=name) for column, name in zip(columns, names, strict=True))
-            item = f"{relation.sql} AS {alias}({', '.join(names)})"
+            columns = rename(columns, self.fresh)
+            item = f"{relation.sql} AS {alias}({column_list(columns)})"
+        elif any(column.rendered for column in columns):
+            columns = rename_rendered(columns, self.fresh)
+            item = f"{relation.sql} AS {alias}({column_list(columns)})"
         exprs = [self._reference(alias, column) for column in columns]
         result = From(item, exprs, [column.name.lower() for column in columns], relation.rows, relation.supported)
         return result, alias
@@ -215,7 +217,7 @@ class Sources:
 
     def _fold(self, left: From, right: From, common: list[tuple[int, int]]) -> None:
         """After USING the common column stands once."""
-        left.folded += [left.names[i] for i, _ in common]
+        left.folded |= {i for i, _ in common}
         gone = {j for _, j in common}
         right.exprs = [expr for j, expr in enumerate(right.exprs) if j not in gone]
         right.names = [name for j, name in enumerate(right.names) if j not in gone]
