@@ -138,7 +138,7 @@ class Application:
             target = self.target(node, row)
             self.runner.changed = 0
             self.clean_log(row, target)
-            steps = publish.full(node.program, states, target) if full else node.program.incremental(states, target)
+            steps = publish.full(node.program, states, target) if full else self.program(node, states, target)
             self.runner.run(steps)
             if steps:
                 log_start = row.log_start if target.publish else target.version
@@ -148,6 +148,10 @@ class Application:
                     row, target if steps else replace(target, version=row.version)
                 )
         return None if full and not target.publish else self.runner.changed
+
+    def program(self, node: PlanNode, states: Sources, target: Target) -> Sequence[Step]:
+        """The incremental program of one node."""
+        return node.program.incremental(states, target)
 
     def target(self, node: PlanNode, row: ViewRow) -> Target:
         # A consumer that registers while this refresh runs finds out from `log_start` that it cannot follow.

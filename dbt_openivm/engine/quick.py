@@ -10,10 +10,12 @@ Whatever looks different is left to a proper refresh.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+import time
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from dbt_openivm.compiler.facts import SQL_VIEW
+from dbt_openivm.compiler.plan import PlanNode, Step, Target
 from dbt_openivm.compiler.rules import SourceState
 from dbt_openivm.engine.apply import Application, Outcome, Sources, check_count
 from dbt_openivm.engine.bases import base_of
@@ -33,11 +35,15 @@ class NotQuickError(Exception):
 
 @dataclass(frozen=True)
 class Seen:
-    """What the last refresh of a view knew, and when in the coordinator's count of events that was."""
+    """What the last refresh of a view knew, and when in the coordinator's count of events that was.
+
+    `programs` holds programs by node and states of the sources: without batch numbers they repeat.
+    """
 
     prepared: Prepared
     epoch: int
     turn: int
+    programs: dict[Hashable, Sequence[Step]] = field(default_factory=dict)
 
 
 class QuickRefresh:
@@ -58,6 +64,7 @@ class QuickRefresh:
         sources = {key: replace(row) for key, row in prepared.sources.items()}
         cursors = {key: replace(cursor, cursor=sources[key].version) for key, cursor in prepared.cursors.items()}
         known = replace(prepared, family=family, cursors=cursors)
+        known.made = prepared.made  # a copy would make the plan again
         self._seen[prepared.key] = Seen(known, coordinator.epoch, coordinator.turns[prepared.key])
 
     def refresh(self, view: RelationName, coordinator: Coordinator) -> RefreshResult | None:
@@ -70,11 +77,15 @@ class QuickRefresh:
         seen = self._seen.get(view.key)
         if seen is None or (seen.epoch, seen.turn) != (coordinator.epoch, coordinator.turns[view.key]):
             return None
-        application = QuickApplication(self.session, self.catalog, self.render, replace(seen.prepared))
+        prepared = replace(seen.prepared, started=time.perf_counter())
+        prepared.made = seen.prepared.made
+        application = QuickApplication(self.session, self.catalog, self.render, prepared)
+        application.programs = seen.programs
         result = application.run()
         if result.strategy != "none":
             coordinator.turns[view.key] += 1
-            self.remember(application.prepared, coordinator, application.touched)
+            self.remember(prepared, coordinator, application.touched)
+            self._seen[view.key].programs.update(seen.programs)
         return result
 
     def forget(self, key: str) -> None:
@@ -86,6 +97,8 @@ class QuickRefresh:
 
 class QuickApplication(Application):
     """A refresh that reads the rows which triggers logged, and removes them."""
+
+    programs: dict[Hashable, Sequence[Step]]
 
     def read_parents(self) -> dict[str, ViewRow]:
         return {}
@@ -110,6 +123,15 @@ class QuickApplication(Application):
             check_count(found, row_.row_count)
         self.session.execute(f"SELECT 1 FROM {self.prepared.spec.name.sql} LIMIT 0")
         return states
+
+    def program(self, node: PlanNode, states: Sources, target: Target) -> Sequence[Step]:
+        if target.publish or len(self.plan.nodes) > 1:
+            # these programs name batches, which are new every time
+            return super().program(node, states, target)
+        shapes = tuple((key, state.shape, state.version) for key, state in sorted(states.items()))
+        if (node.number, shapes) not in self.programs:
+            self.programs[node.number, shapes] = super().program(node, states, target)
+        return self.programs[node.number, shapes]
 
     def advance(self, states: Sources) -> None:
         """As the one consumer, at the version of every source: no numbers, no cursors to move."""
