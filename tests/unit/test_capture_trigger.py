@@ -315,7 +315,7 @@ def _in_database(base: Base, database: str) -> Base:
 def test_statements_of_an_unchanged_base(rig: Rig) -> None:
     capture = TriggerCapture(counting := CountingSession(rig.connection), render)
     assert capture.probe(rig.base) == Probe(None, pending=False)
-    assert counting.count == 2
+    assert counting.count == 2  # the log, the triggers
 
 
 class CountingSession(DuckDBSession):

@@ -43,7 +43,7 @@ def test_the_examples_of_the_engine_api(tmp_path: Path, monkeypatch: pytest.Monk
     con = scope["con"]
     assert isinstance(con, duckdb.DuckDBPyConnection)
     assert sorted(con.execute("FROM totals").fetchall()) == [("EU", 20), ("US", 50)]
-    assert scope["plan"].refresh_type == "AGGREGATE_GROUP"  # type: ignore[attr-defined]
+    assert scope["plan"].refresh_type == "AGGREGATE_GROUP"  # type: ignore[attr-defined] # made by exec
     con.close()
 
 

@@ -178,7 +178,7 @@ def test_a_crash_between_steps(world: World, monkeypatch: pytest.MonkeyPatch) ->
         failing["now"] += 1
         if failing["now"] == failing["at"]:
             raise KeyboardInterrupt
-        return execute(sql)  # type: ignore[no-any-return]
+        return execute(sql)  # type: ignore[no-any-return] # of the untyped fixture
 
     world.create("child", "SELECT count(*) AS n, sum(s) AS s FROM mv")
     monkeypatch.setattr(session, "execute", fail_once)

@@ -95,6 +95,8 @@ class TriggerCapture(Capture):
 
     def unnumbered(self, base: Base) -> Unnumbered:
         """What triggers have logged since the last capture."""
+        if self.session.execute(f"SELECT count(*) FROM {base.objects['delta'].sql}") == [(0,)]:
+            return Unnumbered(0, 0)  # an empty log, the usual case, shows in the table's metadata
         [(added, removed)] = self.session.execute(
             "SELECT count(*) FILTER (WHERE openivm_multiplicity > 0), count(*) FILTER (WHERE openivm_multiplicity < 0) "
             f"FROM {base.objects['delta'].sql} WHERE openivm_batch IS NULL"
