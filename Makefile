@@ -56,7 +56,7 @@ fuzz: $(READY) ## Random views and changes against recompute, for SECONDS=60 sec
 bench: $(READY) ## Measure refreshes against recompute and hand-written SQL
 	$(BIN)/python -m benchmarks
 
-demo: $(READY) ## Maintain nine views on a year of flights, and show what each refresh cost
+demo: $(READY) ## Maintain sixteen views on a year of flights, and show what each refresh cost
 	$(BIN)/python integration_tests/demo.py
 
 clean: ## Remove .venv, build results and caches
