@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -54,11 +55,26 @@ def analyse(query: str, facts: CompileFacts) -> Analysis:
         return Analysis(query, None, reached.volatile, (), reached)
     try:
         operator = prune(lower(query, facts))
+        check_complete(operator, reached)
         return Analysis(query, operator, None, tuple(probes(operator)), reached)
     except UnsupportedError as error:
         return Analysis(query, None, f"{error} cannot be maintained incrementally yet", (), reached)
     except sqlglot.errors.SqlglotError as error:
         return Analysis(query, None, f"the SQL could not be parsed by the compiler ({error})", (), reached)
+
+
+def check_complete(operator: Operator, reached: Closure) -> None:
+    """Every relation that the query mentions must be scanned: nothing may get lost on the way to the operator tree.
+
+    Raises:
+        UnsupportedError: one did; the view is then refreshed in full.
+    """
+    scans = Counter(op.relation.key for op in operator.walk() if isinstance(op, Scan))
+    lost = [key for key, count in reached.mentions.items() if scans[key] < count]
+    if lost and not reached.unused_cte:
+        raise UnsupportedError(
+            f"the relation {lost[0]}, which the compiler lost (a bug in dbt-openivm; please report it),"
+        )
 
 
 def finish(analysis: Analysis, facts: CompileFacts) -> RefreshPlan:

@@ -27,5 +27,5 @@ class FullProgram(NodeProgram):
     def state_query(self, states: Mapping[str, SourceState]) -> str:  # noqa: ARG002 - reads its sources live
         return self.sql.strip().rstrip(";")
 
-    def incremental(self, states: Mapping[str, SourceState], target: Target) -> list[Step]:  # noqa: ARG002
+    def incremental(self, states: Mapping[str, SourceState], target: Target) -> list[Step]:  # noqa: ARG002 - has none
         raise InternalError("A FULL_REFRESH view has no incremental program.")

@@ -60,6 +60,7 @@ class GroupedProgram(NodeProgram):
 
     @property
     def refresh_type(self) -> str:  # type: ignore[override]
+        # computed, where other programs have a constant
         if self.aggregate.distinct:
             return DISTINCT_INCREMENTAL
         if self.recomputes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 
 import sqlglot
@@ -34,6 +35,8 @@ FIXED_NAMES = frozenset({"range", "generate_series", "unnest", "repeat", "repeat
 class Closure:
     """Attributes:
     bases: keys of the relations that are read, views looked through, in order of appearance.
+    mentions: how often each base is read.
+    unused_cte: whether some CTE is read nowhere, so that what it mentions may be missing from the operator tree.
     texts: definitions of the views and macros on the way.
     volatile: which construct may change its value without a change of data, and where; None if none does.
     opaque: whether something is read that the compiler does not know (a text it cannot parse, a table function): such a
@@ -41,6 +44,8 @@ class Closure:
     """
 
     bases: list[str] = field(default_factory=list)
+    mentions: Counter[str] = field(default_factory=Counter)
+    unused_cte: bool = False
     texts: list[str] = field(default_factory=list)
     volatile: str | None = None
     opaque: bool = False
@@ -67,7 +72,10 @@ def _visit(
     reached: Closure,
     above: frozenset[str],
 ) -> None:
+    named = {table.name.lower() for table in query.find_all(exp.Table)}
     for node in query.walk():
+        if isinstance(node, exp.CTE) and node.alias.lower() not in named:
+            reached.unused_cte = True
         if isinstance(node, exp.Table):
             _visit_table(node, facts, context, reached, above)
         name = function_name(node)
@@ -82,6 +90,8 @@ def _visit(
 def _visit_table(
     node: exp.Table, facts: CompileFacts, context: tuple[str, str] | None, reached: Closure, above: frozenset[str]
 ) -> None:
+    if means_cte(node):
+        return
     by_text = facts.relations.get(table_text(node))
     by_name = None if isinstance(node.this, exp.Func) else facts.resolve(tuple(p.name for p in node.parts), context)
     relation = by_name or by_text
@@ -89,6 +99,7 @@ def _visit_table(
         reached.opaque = reached.opaque or not is_fixed(node)
         return
     if relation.kind != SQL_VIEW:
+        reached.mentions[relation.key] += 1
         if relation.key not in reached.bases:
             reached.bases.append(relation.key)
     elif relation.key not in above:
@@ -97,11 +108,41 @@ def _visit_table(
         _visit(inner, facts, relation.context, reached, above | {relation.key})
 
 
+def means_cte(table: exp.Table) -> bool:
+    """Whether a name in FROM means a CTE in scope: those of every query around it, but not the one it stands in."""
+    if len(table.parts) > 1 or isinstance(table.this, exp.Func):
+        return False
+    node: exp.Expr = table
+    inside: exp.CTE | None = None
+    while node.parent is not None:
+        inside = node if isinstance(node, exp.CTE) else inside
+        clause = None if isinstance(node.parent, exp.With) else with_clause(node.parent)
+        if clause is not None and table.name.lower() in visible_ctes(clause, inside if node is clause else None):
+            return True
+        node = node.parent
+    return False
+
+
+def with_clause(query: exp.Expr) -> exp.With | None:
+    clause = query.args.get("with_") or query.args.get("with")
+    return clause if isinstance(clause, exp.With) else None
+
+
+def visible_ctes(clause: exp.With, inside: exp.CTE | None) -> set[str]:
+    """The names that a clause defines, for one of its own CTEs only those before it (and itself, if it is recursive)."""
+    names: set[str] = set()
+    for cte in clause.expressions:
+        if cte is inside:
+            return names | ({cte.alias.lower()} if clause.recursive else set())
+        names.add(cte.alias.lower())
+    return names
+
+
 def is_fixed(node: exp.Table) -> bool:
-    """Whether an item of FROM that is no relation holds no data of its own: a CTE, or a function of its arguments."""
+    """Whether an item of FROM that is no relation holds no data of its own: a function of its arguments."""
     if isinstance(node.this, exp.Func):
         return isinstance(node.this, FIXED) or function_name(node.this) in FIXED_NAMES
-    return any(cte.alias.lower() == node.name.lower() for cte in node.root().find_all(exp.CTE))
+    return False
 
 
 def volatile_construct(node: exp.Expr, facts: CompileFacts) -> str | None:

@@ -195,6 +195,7 @@ class Gatherer:
         asked: names looked up.
         named: names that the query, its views and its macros mention.
         names_of: name of each relation by its key.
+        unnamed: texts of the select items in views that only DuckDB can name.
         has_pairs: whether some name has two parts, of which the first may be a database or a schema.
     """
 
@@ -206,6 +207,7 @@ class Gatherer:
     named: set[str] = field(default_factory=set)
     names_of: dict[str, str] = field(default_factory=dict)
     has_pairs: bool = False
+    unnamed: list[str] = field(default_factory=list)
 
     def follow(self, found: References, also: Iterable[str] = ()) -> None:
         """Look up the names, then the names of the views among them; `also` are looked up, but not followed."""
@@ -219,7 +221,9 @@ class Gatherer:
             self.has_pairs = self.has_pairs or any(len(parts) == 2 for parts in current.tables)
             new = (names | others) - self.asked
             self.asked |= new
-            pending.extend(references(view) for name, view in self.look_up(new) if name in names)
+            views = [view for name, view in self.look_up(new) if name in names]
+            pending.extend(map(references, views))
+            self.unnamed += [text for view in views for text in unnamed_items(view)]
             self.readers(current.readers)
             others = set()
 
@@ -324,11 +328,11 @@ def gather(session: Session, query: str, is_view: IsView, also: Iterable[str] = 
     """
     place = environment(session)
     gatherer = Gatherer(session, is_view)
-    names: dict[str, str] = {}
+    unnamed: list[str] = []
     try:
         tree = parse(query)
         found = references(tree)
-        names = expression_names(session, unnamed_items(tree))
+        unnamed = unnamed_items(tree)
     except sqlglot.errors.SqlglotError:
         found = References(frozenset(), frozenset(), frozenset())
     known = built_in(session, place.version)
@@ -348,7 +352,7 @@ def gather(session: Session, query: str, is_view: IsView, also: Iterable[str] = 
         volatile_functions=known.volatile | own.volatile,
         aggregate_functions=known.aggregates | own.aggregates,
         macros=own.macros,
-        names=names,
+        names=expression_names(session, list(dict.fromkeys([*unnamed, *gatherer.unnamed]))),
     )
     return Gathered(facts, gatherer.relations)
 

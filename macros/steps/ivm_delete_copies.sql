@@ -19,7 +19,6 @@ WHERE rowid IN (
     FROM {{ step.target }} AS t
     JOIN (SELECT * FROM {{ step.delta }} WHERE {{ step.weight }} < 0) AS d
     ON {{ step.same | join(' AND ') }}
-
   ) AS openivm_copies
   WHERE openivm_copy <= -openivm_weight
 )

@@ -40,6 +40,7 @@ INSERT INTO "hyphen-cat".main.far VALUES (1, 'far'), (9, 'farther');
 """
 
 QUERIES = {
+    "join in parentheses that starts with a query": "SELECT q.k FROM ((SELECT k FROM t) AS q JOIN u ON q.k = u.k)",
     "case": "SELECT K, T.X FROM T WHERE t.K > 0",
     "quoted names compare without case too": 'SELECT "mixed case", "K" FROM t',
     "quoted, spaces": 'SELECT t."Mixed Case" AS "Select" FROM t',

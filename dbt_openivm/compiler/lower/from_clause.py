@@ -104,11 +104,17 @@ class FromClause:
 
 
 def is_parenthesised_join(item: exp.Expr) -> bool:
-    """Whether `item` is a relation or a join in parentheses, any number of them, and no query."""
+    """Whether `item` is a relation or a join in parentheses, any number of them, and no query.
+
+    The join may start with a query: ``((SELECT ..) AS q JOIN u ON ..)`` is how DuckDB writes views.
+    """
     inner = item
     while isinstance(inner, exp.Subquery | exp.Paren):
         inner = inner.this
-    return inner is not item and isinstance(inner, exp.Table)
+        named = isinstance(inner, exp.Subquery) and (inner.args.get("alias") or inner.args.get("joins"))
+        if named or isinstance(inner, exp.Table):
+            return True
+    return False
 
 
 def refuse_join(join: exp.Join) -> None:

@@ -47,6 +47,8 @@ class Lowering:
         """Lower any query expression."""
         if isinstance(node, exp.Subquery):
             refuse_modifiers(node)
+            if node.args.get("joins") or node.args.get("alias"):
+                raise UnsupportedError(f"a join in parentheses in the place of a query{place(node)}")
             return self.with_ctes(node).query(node.this)
         if isinstance(node, exp.Values):
             return lower_values(node, self.facts)
