@@ -129,7 +129,7 @@ def with_clause(query: exp.Expr) -> exp.With | None:
 
 
 def visible_ctes(clause: exp.With, inside: exp.CTE | None) -> set[str]:
-    """The names that a clause defines, for one of its own CTEs only those before it (and itself, if it is recursive)."""
+    """The names that a clause defines; for one of its own CTEs those before it (and itself, if it is recursive)."""
     names: set[str] = set()
     for cte in clause.expressions:
         if cte is inside:
