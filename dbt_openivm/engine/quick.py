@@ -77,6 +77,9 @@ class QuickRefresh:
         seen = self._seen.get(view.key)
         if seen is None or (seen.epoch, seen.turn) != (coordinator.epoch, coordinator.turns[view.key]):
             return None
+        if any(coordinator.lowest_pin(key) is not None for key in seen.prepared.sources):
+            # a view that is being built may have seen the logged rows, and left them for later
+            return None
         prepared = replace(seen.prepared, started=time.perf_counter())
         prepared.made = seen.prepared.made
         application = QuickApplication(self.session, self.catalog, self.render, prepared)
