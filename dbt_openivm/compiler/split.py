@@ -77,6 +77,8 @@ class _Splitter:
 
         A shared operator below is a view of its own, so nothing above it is folded into it.
         """
+        if not operator.columns:
+            return None  # a view needs a column: what counts rows only is left to the core
         below = operator
         while isinstance(below, Filter | Project):
             below = below.child

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import TypeVar
 
 from dbt_openivm.compiler.explain import explain
@@ -18,13 +19,14 @@ from dbt_openivm.engine.quick import QuickRefresh
 from dbt_openivm.engine.render import Renderer
 from dbt_openivm.engine.session import Session
 from dbt_openivm.engine.types import RefreshResult, ViewSpec
-from dbt_openivm.errors import QueryError, UnsafeError
+from dbt_openivm.errors import OpenIvmError, QueryError, UnsafeError
 from dbt_openivm.names import RelationName, internal_schema, literal, quote
 
 _SETUP = threading.Lock()
 Result = TypeVar("Result")
 
 COMPILE_ATTEMPTS = 3
+FAILED = "the incremental refresh failed"
 
 
 class Maintainer:
@@ -80,7 +82,24 @@ class Maintainer:
             QueryError: there is no such view.
         """
         quick = None if full or not self.quick.knows(view.key) else self.run_quickly(view)
-        return quick or self.alone(view, lambda: self._rerun(view, spec_of))
+        return quick or self.run_properly(view, spec_of)
+
+    def run_properly(self, view: RelationName, spec_of: Callable[[str], ViewSpec]) -> RefreshResult:
+        """An incremental refresh, or a full one where that fails on values which the query itself does not meet.
+
+        The program computes a group's columns from its delta too: near the limits of a type this may overflow where the
+        query does not.
+        """
+        try:
+            return self.alone(view, lambda: self._rerun(view, spec_of))
+        except OpenIvmError:
+            raise
+        except Exception as error:
+            if spec_of("").refresh_mode != "auto":
+                raise
+            result = self.alone(view, lambda: self._rerun(view, lambda sql: replace(spec_of(sql), refresh_mode="full")))
+            reason = f"{FAILED} ({str(error).splitlines()[0]})"
+            return replace(result, reason=reason) if result.strategy == "full" else result
 
     def _rerun(self, view: RelationName, spec_of: Callable[[str], ViewSpec]) -> RefreshResult:
         rows = self.catalog.views()

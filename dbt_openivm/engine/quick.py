@@ -20,7 +20,7 @@ from dbt_openivm.compiler.rules import SourceState
 from dbt_openivm.engine.apply import Application, Outcome, Sources, check_count
 from dbt_openivm.engine.bases import base_of
 from dbt_openivm.engine.capture.trigger import TriggerCapture
-from dbt_openivm.engine.catalog import Catalog, ViewRow
+from dbt_openivm.engine.catalog import Catalog, ViewRow, passed
 from dbt_openivm.engine.coordinate import Coordinator
 from dbt_openivm.engine.prepare import REFRESH, Prepared, relation_name
 from dbt_openivm.engine.render import Renderer
@@ -137,6 +137,12 @@ class QuickApplication(Application):
         if (node.number, shapes) not in self.programs:
             self.programs[node.number, shapes] = super().program(node, states, target)
         return self.programs[node.number, shapes]
+
+    def clean_log(self, row: ViewRow, target: Target) -> None:
+        if target.publish and row.owner is None:
+            # unlike everything else that is remembered, the cursors of consumers move without a word
+            self.prepared.passed = passed(self.catalog.cursors(), row.key)
+        super().clean_log(row, target)
 
     def advance(self, states: Sources) -> None:
         """As the one consumer, at the version of every source: no numbers, no cursors to move."""

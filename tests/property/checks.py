@@ -31,6 +31,10 @@ class Failure(Exception):
         self.signature = signature
         self.step = -1
 
+    def __reduce__(self) -> tuple[type[Failure], tuple[str, str, str, str]]:
+        """By its own arguments, not by the text that Exception holds: processes send failures to each other."""
+        return Failure, (self.check, self.view, self.detail, self.signature)
+
 
 def fingerprint(connection: Any, view: str) -> tuple[Any, ...]:
     """A bag's hash: the same rows in any order give the same."""

@@ -11,6 +11,7 @@ from typing import Any
 
 import duckdb
 
+from dbt_openivm.engine.maintain import FAILED
 from dbt_openivm.names import quote
 from tests.property.case import Case, Step, ViewDef, text
 from tests.property.checks import (
@@ -201,6 +202,8 @@ class Runner:
             return
         self.report.refreshes[result.refresh_type] += 1
         self.report.strategies[result.strategy] += 1
+        if result.reason and FAILED in result.reason and not self.case.risky:
+            raise Failure("incremental failed", view.name, result.reason)
         if error is not None:
             self._lenient(view, error)
             return
