@@ -14,7 +14,7 @@ from dbt_openivm.compiler.split import node_key
 from dbt_openivm.engine import cost
 from dbt_openivm.engine.catalog import Catalog, Cursor, ViewRow
 from dbt_openivm.engine.planning import digest, types_to_json
-from dbt_openivm.engine.prepare import BUILD, REBUILD, REFRESH, Prepared
+from dbt_openivm.engine.prepare import BUILD, DAMAGED, REBUILD, REFRESH, Prepared
 from dbt_openivm.engine.render import Renderer
 from dbt_openivm.engine.runner import Runner, StateChangedError
 from dbt_openivm.engine.session import Session
@@ -183,6 +183,7 @@ class Application:
             lost: whether the old rows are not what consumers have seen, so that they must rebuild too.
         """
         states = self.states(self.versions())
+        lost = lost or reason == DAMAGED
         for node in self.plan.nodes:
             row = self.build_node(node, states, lost)
             if node.number is not None:

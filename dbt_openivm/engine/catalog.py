@@ -109,11 +109,8 @@ class Catalog:
     # --- set-up ------------------------------------------------------------------------------------------------------
 
     def exists(self) -> bool:
-        found = self.session.execute(
-            "SELECT count(*) FROM duckdb_tables() WHERE table_name = 'openivm_catalog' "
-            f"AND schema_name = {literal(CATALOG_SCHEMA)} AND database_name = {literal(self.database)}"
-        )
-        return bool(found[0][0])
+        """Whether all its tables are there."""
+        return self.has_tables([RelationName(self.database, CATALOG_SCHEMA, name) for name in TABLES])
 
     def has_tables(self, names: Collection[RelationName]) -> bool:
         """Whether all these tables exist."""
@@ -126,11 +123,14 @@ class Catalog:
         return bool(found == len(names))
 
     def create(self) -> None:
+        """Create what is missing: what somebody dropped by hand comes back empty, and views are built anew."""
         create_schema(self.session, self.database, CATALOG_SCHEMA)
         for name, columns in TABLES.items():
             self.session.execute(f"CREATE TABLE IF NOT EXISTS {self.table(name)} ({columns})")
+        known = self.table("openivm_catalog")
         self.session.execute(
-            f"INSERT INTO {self.table('openivm_catalog')} VALUES ({_values(CATALOG_VERSION, str(uuid.uuid4()))})"
+            f"INSERT INTO {known} SELECT {_values(CATALOG_VERSION, str(uuid.uuid4()))} "
+            f"WHERE NOT EXISTS (SELECT 1 FROM {known})"
         )
 
     def identity(self) -> str:

@@ -20,6 +20,7 @@ from dbt_openivm.errors import QueryError, UnsupportedError
 from dbt_openivm.names import PREFIX, RelationName, quote, split_name
 
 BUILD, REBUILD, REFRESH = "build", "rebuild", "refresh"
+DAMAGED = "its internal objects were changed from outside"
 
 
 @dataclass
@@ -219,7 +220,7 @@ class Preparer:
             name.key in found.objects for row in family.values() for name in row.objects
         )
         changed = difference(root.fingerprint, plan.fingerprint)
-        reason = changed or (None if whole else "its internal objects were changed from outside") or missed
+        reason = changed or (None if whole else DAMAGED) or missed
         return (REFRESH, None) if reason is None else (REBUILD, reason)
 
 

@@ -55,7 +55,8 @@ class RefreshResult:
         strategy: "build", "rebuild", "incremental", "full" or "none" (no source changed, nothing was written).
         reason: why the view was rebuilt or refreshed in full; None for an incremental refresh.
         delta_rows: rows of the sources' deltas that were read.
-        changed_rows: visible rows that changed; None where that was not measured (build, full).
+        changed_rows: rows of the view's state that were written: for groups every touched one, even if it came out the
+            same; None where that was not measured (build, full).
         rows: rows of the view; None where they were not counted.
         ms: milliseconds spent in the refresh, without dbt.
     """
