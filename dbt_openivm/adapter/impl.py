@@ -75,7 +75,7 @@ class OpenIvmAdapter(DuckDBAdapter):
     def ivm_definition(self, relation: Any) -> str:
         """The query of a maintained view as its author wrote it."""
         with as_dbt_errors():
-            return operations.definition(self._refresher, relation)
+            return operations.definition(self._refresher, relation, operations.is_limited_run(self.config))
 
     @available.parse(lambda *_, **__: [])
     def ivm_trigger_drops(self, relation: Any) -> list[str]:

@@ -25,9 +25,12 @@ def is_maintained(refresher: Refresher, relation: Any) -> bool:
     return report.Reader(refresher.session, name.database).user_view(name.key) is not None
 
 
-def definition(refresher: Refresher, relation: Any) -> str:
+def definition(refresher: Refresher, relation: Any, limited: bool) -> str:
+    """The query that a view must equal; of a stand-in that `--empty` or `--sample` made, itself."""
     name = relation_name(relation)
     view = report.Reader(refresher.session, name.database).user_view(name.key)
+    if view is None and limited:
+        return f"select * from {relation}"
     if view is None:
         raise ConfigError(
             f"{name} is not a maintained view. ivm_equals_recompute compares models of materialization "
@@ -63,6 +66,8 @@ def _status(adapter: OpenIvmAdapter, context: Context) -> str:
 
 
 def _history(adapter: OpenIvmAdapter, context: Context, model: str | None, limit: int) -> str:
+    if not isinstance(limit, int) or limit < 1:
+        raise ConfigError(f"ivm_history: limit is {limit!r}, expected a whole number above zero.")
     session = adapter.refresher.session
     if model is None:
         return _per_database(adapter, context, lambda database: report.history(session, database, None, limit))
