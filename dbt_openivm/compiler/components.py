@@ -17,6 +17,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import sqlglot
 from sqlglot import exp
@@ -189,6 +190,12 @@ def extremum(function: str, argument: str) -> Component:
 
 
 def parse(text: str) -> exp.Expr:
+    """The expression of a component's text: a copy, since the few texts there are recur in every view."""
+    return _parsed(text).copy()
+
+
+@lru_cache(maxsize=1024)
+def _parsed(text: str) -> exp.Expr:
     return sqlglot.parse_one(text, dialect="duckdb")
 
 
