@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from dbt_openivm.compiler.facts import Column
 from dbt_openivm.engine.capture.base import Base, Capture
@@ -16,6 +16,31 @@ from dbt_openivm.errors import ConfigError
 from dbt_openivm.names import RelationName, buckets_table, copy_table, delta_table, internal_schema, literal
 
 PROPOSALS = {"delta": delta_table, "copy": copy_table, "buckets": buckets_table}
+
+
+@dataclass(frozen=True)
+class Need:
+    """What a view needs of a base.
+
+    Attributes:
+        key, from_sql, relation: see `Base`.
+        columns: the columns that the view uses.
+        present: the columns that the base has now.
+        wanted: the capture configured for this very base, None if none is.
+        default: the capture for a base that has none yet.
+        invocation: what was captured in it is not captured again; None captures every time.
+        passed: the batch that all consumers of the base have passed, None without consumers.
+    """
+
+    key: str
+    from_sql: str
+    relation: RelationName | None
+    columns: tuple[Column, ...]
+    present: tuple[Column, ...]
+    wanted: str | None
+    default: str
+    invocation: str | None
+    passed: int | None
 
 
 class Bases:
@@ -37,94 +62,60 @@ class Bases:
             self._captures[kind] = KINDS[kind](self.session, self.render)
         return self._captures[kind]
 
-    def ready(
-        self,
-        row: SourceRow | None,
-        passed: int | None,
-        key: str,
-        from_sql: str,
-        relation: RelationName | None,
-        columns: Sequence[Column],
-        wanted: str | None,
-        default: str,
-        invocation: str | None,
-    ) -> SourceRow:
-        """The source, captured up to now, with at least these columns.
+    def ready(self, row: SourceRow | None, need: Need) -> SourceRow:
+        """The source, captured up to now, with at least the columns that are needed.
 
         Args:
             row: the source as the catalog holds it, None if it does not.
-            passed: the batch that all its consumers have passed, None without consumers.
-            wanted: the capture configured for this very base, None if none is.
-            default: the capture for a base that has none yet.
-            invocation: what was captured in it is not captured again.
 
         Raises:
-            ConfigError: the wanted capture cannot serve the base.
+            ConfigError: the configured capture cannot serve the base.
         """
         if row is None:
-            return self.install(key, from_sql, relation, columns, wanted, default, generation=0)
-        base = base_of(row, relation)
+            return self.install(need, need.columns, generation=0)
+        base = base_of(row, need.relation)
+        if any(column not in need.present for column in row.columns):
+            return self.reinstall(row, need)  # a captured column was dropped or retyped
         probe = self.capture(row.capture).probe(base)
-        retyped = any(c.name == known.name and c.type != known.type for c in columns for known in row.columns)
-        if probe.broken or retyped or (wanted is not None and wanted != row.capture):
-            return self.reinstall(row, from_sql, relation, columns, wanted or row.capture, default)
-        missing = [column for column in columns if column not in row.columns]
-        due = missing or invocation is None or key not in self.coordinator.captured[invocation]
+        if probe.broken or (need.wanted is not None and need.wanted != row.capture):
+            return self.reinstall(row, need)
+        missing = [column for column in need.columns if column not in row.columns]
+        due = missing or need.invocation is None or need.key not in self.coordinator.captured[need.invocation]
         if due and probe.pending:
-            row = self.collect(row, base, passed)
+            row = self.collect(row, base, need.passed)
         if missing:
             row = self.widen(row, base, missing)
         return row
 
-    def install(
-        self,
-        key: str,
-        from_sql: str,
-        relation: RelationName | None,
-        columns: Sequence[Column],
-        wanted: str | None,
-        default: str,
-        generation: int,
-    ) -> SourceRow:
-        kind, base = self.choose(key, from_sql, relation, columns, wanted, default)
+    def install(self, need: Need, columns: Sequence[Column], generation: int) -> SourceRow:
+        kind, base = self.choose(need, columns)
         create_schema(self.session, base.schema.database, base.schema.schema)
         self.capture(kind).install(base)
-        row = SourceRow(key, from_sql, kind, base.objects, tuple(columns), 0, 0, generation)
+        row = SourceRow(need.key, need.from_sql, kind, base.objects, tuple(columns), 0, 0, generation)
         self.catalog.put_source(row)
         return row
 
-    def choose(
-        self,
-        key: str,
-        from_sql: str,
-        relation: RelationName | None,
-        columns: Sequence[Column],
-        wanted: str | None,
-        default: str,
-    ) -> tuple[str, Base]:
+    def choose(self, need: Need, columns: Sequence[Column]) -> tuple[str, Base]:
         """The capture to use, and the base with names for its objects."""
-        kind = wanted or default
-        base = self.named(key, from_sql, relation, columns, kind)
+        kind = need.wanted or need.default
+        base = self.named(need, columns, kind)
         refusal = self.capture(kind).refusal(base)
         if refusal is None:
             return kind, base
-        if wanted is not None:
+        if need.wanted is not None:
             raise ConfigError(refusal)
-        return "diff", self.named(key, from_sql, relation, columns, "diff")
+        return "diff", self.named(need, columns, "diff")
 
-    def named(
-        self, key: str, from_sql: str, relation: RelationName | None, columns: Sequence[Column], kind: str
-    ) -> Base:
-        schema = internal_schema(relation.schema if relation else "main")
-        name = relation.name if relation else slug(key)
+    def named(self, need: Need, columns: Sequence[Column], kind: str) -> Base:
+        schema = internal_schema(need.relation.schema if need.relation else "main")
+        name = need.relation.name if need.relation else slug(need.key)
         taken = self.taken(schema)
         objects = {
             role: RelationName(self.catalog.database, schema, free_name(PROPOSALS[role](name), taken))
             for role in ("delta", *KINDS[kind].roles)
         }
-        return Base(
-            key, from_sql, tuple(columns), RelationName(self.catalog.database, schema, ""), objects, 0, relation
-        )
+        home = RelationName(self.catalog.database, schema, "")
+        return Base(need.key, need.from_sql, tuple(columns), home, objects, 0, need.relation)
 
     def taken(self, schema: str) -> set[str]:
         rows = self.session.execute(
@@ -133,27 +124,13 @@ class Bases:
         )
         return {row[0] for row in rows}
 
-    def reinstall(
-        self,
-        row: SourceRow,
-        from_sql: str,
-        relation: RelationName | None,
-        columns: Sequence[Column],
-        wanted: str,
-        default: str,
-    ) -> SourceRow:
+    def reinstall(self, row: SourceRow, need: Need) -> SourceRow:
         """Start a capture anew: consumers cannot follow by delta, which the generation tells them."""
-        kept = {column.name: column for column in row.columns} | {column.name: column for column in columns}
-        self.remove(row, relation)
-        current = [kept[name] for name in kept if name in {c.name for c in columns} or self.has(from_sql, name)]
-        return self.install(row.key, from_sql, relation, current, wanted, default, row.generation + 1)
-
-    def restore(self, row: SourceRow, relation: RelationName | None) -> SourceRow:
-        """Start a capture anew whose internal objects were dropped by hand."""
-        return self.reinstall(row, row.from_sql, relation, (), row.capture, row.capture)
-
-    def has(self, from_sql: str, name: str) -> bool:
-        return any(row[0] == name for row in self.session.execute(f"DESCRIBE SELECT * FROM {from_sql}"))
+        self.remove(row, need.relation)
+        names = {column.name for column in (*row.columns, *need.columns)}
+        columns = [column for column in need.present if column.name in names]
+        again = need if need.wanted else replace(need, default=row.capture)
+        return self.install(again, columns, row.generation + 1)
 
     def collect(self, row: SourceRow, base: Base, passed: int | None) -> SourceRow:
         version = row.version + 1

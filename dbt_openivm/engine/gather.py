@@ -298,7 +298,11 @@ def output_columns(session: Session, query: str) -> tuple[Column, ...]:
     try:
         columns = describe(session, text)
     except Exception as error:
-        raise QueryError(f"DuckDB refuses the query of the view: {error}") from error
+        words = str(error).split("\n\nLINE ")[0]  # the line shown would be of our DESCRIBE
+        raise QueryError(
+            f"DuckDB refuses the query of the view: {words}\nNothing was changed. Correct the query or what it reads, "
+            "then run again."
+        ) from error
     names = [column.name.lower() for column in columns]
     if len(set(names)) == len(names):
         return columns

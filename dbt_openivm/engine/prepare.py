@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from dbt_openivm.compiler.compile import difference
-from dbt_openivm.compiler.facts import BASE, VISIBLE, Column, CompileFacts, Relation
+from dbt_openivm.compiler.facts import BASE, VISIBLE, CompileFacts, Relation
 from dbt_openivm.compiler.plan import FULL_REFRESH, RefreshPlan
-from dbt_openivm.engine.bases import Bases
+from dbt_openivm.engine.bases import Bases, Need
 from dbt_openivm.engine.catalog import Catalog, Cursor, SourceRow, ViewRow, passed
 from dbt_openivm.engine.gather import Gathered, IsView, gather
 from dbt_openivm.engine.planning import Made, Outline, Planner
@@ -173,32 +173,20 @@ class Preparer:
             relation, row = found.facts.relations[key], known.get(key)
             if relation.kind == VISIBLE:
                 continue
-            if row is not None and not self.is_whole(row, found.objects):
-                row = self.bases.restore(row, relation_name(relation.sql))
-            rows[key] = self.capture_base(spec, relation, columns, row, passed(registered, key))
+            need = Need(
+                relation.key, relation.sql, relation_name(relation.sql), columns, relation.columns,
+                spec.captures.get(key), spec.capture, spec.invocation, passed(registered, key),
+            )  # fmt: skip
+            whole = row is None or self.is_whole(row, found.objects)
+            rows[key] = self.bases.ready(row, need) if row is None or whole else self.bases.reinstall(row, need)
+            if spec.invocation is not None:
+                self.bases.coordinator.captured[spec.invocation].setdefault(key, rows[key].version)
         return rows
 
     def is_whole(self, row: SourceRow, seen: Mapping[str, Relation]) -> bool:
         """Whether a capture's objects are there; those of a source that is new to the view are not among `seen`."""
         missing = [name for name in row.objects.values() if name.key not in seen]
         return not missing or self.catalog.has_tables(missing)
-
-    def capture_base(
-        self,
-        spec: ViewSpec,
-        relation: Relation,
-        columns: tuple[Column, ...],
-        row: SourceRow | None,
-        consumed: int | None,
-    ) -> SourceRow:
-        coordinator = self.bases.coordinator
-        ready = self.bases.ready(
-            row, consumed, relation.key, relation.sql, relation_name(relation.sql), columns,
-            spec.captures.get(relation.key), spec.capture, spec.invocation,
-        )  # fmt: skip
-        if spec.invocation is not None:
-            coordinator.captured[spec.invocation].setdefault(relation.key, ready.version)
-        return ready
 
     # --- decide ------------------------------------------------------------------------------------------------------
 
