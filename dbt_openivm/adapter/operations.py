@@ -26,10 +26,10 @@ def is_maintained(refresher: Refresher, relation: Any) -> bool:
 
 
 def definition(refresher: Refresher, relation: Any, limited: bool) -> str:
-    """The query that a view must equal; of a stand-in that `--empty` or `--sample` made, itself."""
+    """The query that a view must equal; itself where `--empty` or `--sample` leave maintained state alone."""
     name = relation_name(relation)
     view = report.Reader(refresher.session, name.database).user_view(name.key)
-    if view is None and limited:
+    if limited:
         return f"select * from {relation}"
     if view is None:
         raise ConfigError(

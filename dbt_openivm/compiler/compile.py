@@ -91,7 +91,7 @@ def finish(analysis: Analysis, facts: CompileFacts) -> RefreshPlan:
         nodes=plan_nodes,
         sources=sources,
         output=facts.output,
-        fingerprint=fingerprint(analysis, sources, facts.output),
+        fingerprint=fingerprint(analysis, sources, facts),
     )
 
 
@@ -137,7 +137,7 @@ def full_plan(analysis: Analysis, facts: CompileFacts) -> RefreshPlan:
         nodes=(node,),
         sources=sources,
         output=facts.output,
-        fingerprint=fingerprint(analysis, sources, facts.output),
+        fingerprint=fingerprint(analysis, sources, facts),
         volatile=analysis.closure.volatile is not None or analysis.closure.opaque,
     )
 
@@ -153,19 +153,26 @@ def used_columns(operator: Operator) -> dict[str, tuple[Column, ...]]:
     return {key: tuple(c for c in relation.columns if c.name in used[key]) for key, relation in relations.items()}
 
 
-def fingerprint(analysis: Analysis, sources: Mapping[str, tuple[Column, ...]], output: tuple[Column, ...]) -> str:
-    """``compiler version:hash of the query:hash of the columns it reads and returns``; see `difference`."""
+def fingerprint(analysis: Analysis, sources: Mapping[str, tuple[Column, ...]], facts: CompileFacts) -> str:
+    """``compiler version:hash of the query:hash of the columns it reads and returns:hash of settings``: `difference`."""
     query = [normalised(analysis.sql), *analysis.closure.texts]
     columns = [
         f"{key}({', '.join(sorted(f'{c.name} {c.type}' for c in used))})" for key, used in sorted(sources.items())
     ]
-    columns += [f"{column.name} {column.type}" for column in output]
-    return ":".join([version, *(hashlib.sha256("\n".join(part).encode()).hexdigest() for part in (query, columns))])
+    columns += [f"{column.name} {column.type}" for column in facts.output]
+    return ":".join(
+        [version, *(hashlib.sha256("\n".join(part).encode()).hexdigest() for part in (query, columns, facts.settings))]
+    )
 
 
 def difference(old: str, new: str) -> str | None:
     """Why a view with the fingerprint `old` must be rebuilt for a plan with `new`; None if it need not."""
-    reasons = ("dbt-openivm was upgraded", "the query changed", "a column that it reads changed")
+    reasons = (
+        "dbt-openivm was upgraded",
+        "the query changed, or a view or macro in it",
+        "a column that it reads changed",
+        "a setting changed that its expressions depend on (TimeZone, integer_division, default_collation)",
+    )
     pairs = zip(old.split(":"), new.split(":"), reasons, strict=True)
     changed = [reason for before, after, reason in pairs if before != after]
     return changed[0] if changed else None

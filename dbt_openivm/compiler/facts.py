@@ -60,6 +60,7 @@ class CompileFacts:
         databases: names of the attached databases, lower case, to tell ``database.name`` from ``schema.name``.
         volatile_functions: names (lower case) of functions whose value may change without a change of data.
         aggregate_functions: names (lower case) of aggregate functions.
+        settings: values of the session's settings that change what expressions mean.
         macros: the user's macros by lower-case name.
         names: what DuckDB calls the column of an unaliased expression, by the expression's text.
         types: DESCRIBE answers, by the text of the probe query that `Lowered.probes` asked for.
@@ -71,6 +72,7 @@ class CompileFacts:
     databases: frozenset[str] = frozenset()
     volatile_functions: frozenset[str] = frozenset()
     aggregate_functions: frozenset[str] = frozenset()
+    settings: tuple[str, ...] = ()
     macros: Mapping[str, Macro] = field(default_factory=dict)
     names: Mapping[str, str] = field(default_factory=dict)
     types: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

@@ -35,13 +35,17 @@ def boundary(program: NodeProgram, target: Target) -> Step:
     return Step("ivm_create_boundary", arguments, "create the boundary")
 
 
-def full(program: NodeProgram, states: Mapping[str, SourceState], target: Target) -> list[Step]:
-    """Recompute the state; publish the net difference of old and new visible rows if anyone reads it."""
+def full(program: NodeProgram, states: Mapping[str, SourceState], target: Target, reshape: bool = False) -> list[Step]:
+    """Recompute the state; publish the net difference of old and new visible rows if anyone reads it.
+
+    Args:
+        reshape: whether the program is another one than before: the new rows then show through a new boundary.
+    """
     create = Step(
         "ivm_create_state", {"target": target.data, "query": program.state_query(states)}, "recompute the state"
     )
     if not target.publish:
-        return [create]
+        return [create, boundary(program, target)] if reshape else [create]
     keep = Step(
         "ivm_keep_rows",
         {
@@ -64,7 +68,8 @@ def full(program: NodeProgram, states: Mapping[str, SourceState], target: Target
         "having": None,
         "version": target.version,
     }
-    return [keep, create, Step("ivm_publish", difference, "publish the difference", counts=True), drop(OLD)]
+    shown = [boundary(program, target)] if reshape else []
+    return [keep, create, *shown, Step("ivm_publish", difference, "publish the difference", counts=True), drop(OLD)]
 
 
 def drop(name: str, after: str | None = None) -> Step:

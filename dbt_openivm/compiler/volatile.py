@@ -35,6 +35,7 @@ FIXED_NAMES = frozenset({"range", "generate_series", "unnest", "repeat", "repeat
 class Closure:
     """Attributes:
     bases: keys of the relations that are read, views looked through, in order of appearance.
+    functions: names of the functions that the parser left as they are: macros are expanded by these names.
     mentions: how often each base is read.
     unused_cte: whether some CTE is read nowhere, so that what it mentions may be missing from the operator tree.
     texts: definitions of the views and macros on the way.
@@ -44,6 +45,7 @@ class Closure:
     """
 
     bases: list[str] = field(default_factory=list)
+    functions: set[str] = field(default_factory=set)
     mentions: Counter[str] = field(default_factory=Counter)
     unused_cte: bool = False
     texts: list[str] = field(default_factory=list)
@@ -79,6 +81,8 @@ def _visit(
         if isinstance(node, exp.Table):
             _visit_table(node, facts, context, reached, above)
         name = function_name(node)
+        if isinstance(node, exp.Anonymous | exp.AnonymousAggFunc):
+            reached.functions.add(name)
         macro = facts.macros.get(name)
         if macro is not None and name not in above:
             reached.texts.append(f"macro {name}: {macro.body}")

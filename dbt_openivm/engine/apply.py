@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -203,8 +204,7 @@ class Application:
         publishes = follows and node.number is None and self.prepared.passed is not None
         target = Target(row.data.sql, row.visible.sql, row.log.sql, row.version, publishes)
         if publishes:
-            self.runner.run(publish.full(node.program, states, target))
-            self.runner.run([publish.boundary(node.program, target)])
+            self.runner.run(publish.full(node.program, states, target, reshape=True))
         else:
             self.runner.run(publish.build(node.program, states, target))
             self.runner.run([Step("ivm_create_log", {"log": row.log.sql, "source": row.visible.sql}, "create the log")])
@@ -244,6 +244,7 @@ class Application:
             row_count=0,
             digest=digest(spec.sql, self.prepared.facts) if is_root else None,
             types=types_to_json(made.types) if is_root else "[]",
+            sources=json.dumps(sorted(self.plan.sources)) if is_root else "[]",
             volatile=self.plan.volatile,
         )
 

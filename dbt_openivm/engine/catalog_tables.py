@@ -30,6 +30,7 @@ TABLES: dict[str, str] = {
         row_count BIGINT,        -- rows of the state after the last refresh; another number means it was edited by hand
         digest VARCHAR,          -- of the query and all facts behind the plan; NULL for a node
         types VARCHAR,           -- JSON: DuckDB's answers to the compiler's probes
+        sources VARCHAR,         -- JSON: keys of the sources: as many cursors must be there
         volatile BOOLEAN,        -- whether the result may change without a change of data
         created_at TIMESTAMP, refreshed_at TIMESTAMP
     """,

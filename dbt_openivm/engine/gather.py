@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -45,6 +46,8 @@ _BUILT_IN: dict[str, Functions] = {}
 """Functions by DuckDB version: listing them takes longer than a small refresh."""
 
 
+ZONED = re.compile(r"time zone|timestamptz|timetz|timezone", re.IGNORECASE)
+
 TEMPORARY = ("temp", "main")
 """Where DuckDB looks first for an unqualified name."""
 
@@ -55,17 +58,31 @@ class Environment:
 
     version: str
     search_path: tuple[tuple[str, str], ...]
+    zone: str
+    settings: tuple[str, ...]
 
 
 def environment(session: Session) -> Environment:
-    [(version, database, schema, listed)] = session.execute(
-        "SELECT version(), current_database(), current_schema(), current_setting('search_path')"
+    [(version, database, schema, listed, *settings)] = session.execute(
+        "SELECT version(), current_database(), current_schema(), current_setting('search_path'), "
+        "current_setting('TimeZone'), current_setting('integer_division'), current_setting('default_collation')"
     )
     path = [TEMPORARY, (database, schema)]
     for entry in filter(None, str(listed).split(",")):
         parts = split_name(entry.strip())
         path.append((parts[0], parts[1]) if len(parts) == 2 else (database, parts[0]))
-    return Environment(version, tuple(dict.fromkeys([*path, (database, "main")])))
+    zone, division, collation = settings
+    others = (f"integer_division = {division}", f"default_collation = {collation}")
+    return Environment(version, tuple(dict.fromkeys([*path, (database, "main")])), f"TimeZone = {zone}", others)
+
+
+def settings_of(place: Environment, query: str, gatherer: Gatherer, own: Functions) -> tuple[str, ...]:
+    """The settings that the query may depend on: the time zone only where it, or what it reads, has one."""
+    texts = [query, *(macro.body for macro in own.macros.values())]
+    texts += [relation.definition or "" for relation in gatherer.relations.values()]
+    texts += [column.type for relation in gatherer.relations.values() for column in relation.columns]
+    zoned = any(ZONED.search(text) for text in texts)
+    return (place.zone, *place.settings) if zoned else place.settings
 
 
 def databases(session: Session) -> frozenset[str]:
@@ -356,6 +373,7 @@ def gather(session: Session, query: str, is_view: IsView, also: Iterable[str] = 
         volatile_functions=known.volatile | own.volatile,
         aggregate_functions=known.aggregates | own.aggregates,
         macros=own.macros,
+        settings=settings_of(place, query, gatherer, own),
         names=expression_names(session, list(dict.fromkeys([*unnamed, *gatherer.unnamed]))),
     )
     return Gathered(facts, gatherer.relations)

@@ -145,7 +145,10 @@ class Maintainer:
                 f"There is a table or view {spec.name} that is no incremental view. Nothing was changed. "
                 "Drop or rename it, or choose another name for the view."
             )
-        result = self.apply(prepared)
+        application = Application(self.session, self.catalog, self.render, prepared)
+        result = application.run()
+        self.coordinator.turns[prepared.key] += 1
+        self.quick.remember(prepared, self.coordinator, application.touched)
         return prepared, result
 
     def prepare(self, spec: ViewSpec, in_transaction: bool = False) -> Prepared:
@@ -173,6 +176,7 @@ class Maintainer:
                 if in_transaction:
                     held.push(locked.pop_all())
             self._held[id(prepared)] = held.pop_all()
+            self.coordinator.epoch += 1
         return prepared
 
     def transaction(self, work: Callable[[], Result]) -> Result:
@@ -195,11 +199,9 @@ class Maintainer:
 
     def apply(self, prepared: Prepared) -> RefreshResult:
         """Refresh inside the caller's open transaction."""
-        application = Application(self.session, self.catalog, self.render, prepared)
-        result = application.run()
-        self.coordinator.turns[prepared.key] += 1
-        self.quick.remember(prepared, self.coordinator, application.touched)
-        return result
+        # what is prepared and applied apart may overlap with anything: quick refreshes start over
+        self.coordinator.epoch += 1
+        return Application(self.session, self.catalog, self.render, prepared).run()
 
     def release(self, prepared: Prepared) -> None:
         """Let go of what `prepare` pinned and locked."""

@@ -16,6 +16,7 @@ from dbt_openivm.__version__ import version
 from dbt_openivm.compiler.algebra import Operator
 from dbt_openivm.compiler.compile import Analysis, analyse, finish
 from dbt_openivm.compiler.facts import Column, CompileFacts
+from dbt_openivm.compiler.lower.reading import called_names
 from dbt_openivm.compiler.plan import FULL_REFRESH, RefreshPlan
 from dbt_openivm.compiler.probe import rows_query
 from dbt_openivm.engine.catalog import Cursor, ViewRow
@@ -118,7 +119,7 @@ def digest(query: str, facts: CompileFacts) -> str:
     relations = [repr(relation) for _, relation in sorted(facts.relations.items())]
     others = [sorted(facts.databases), sorted(facts.volatile_functions), sorted(facts.aggregate_functions)]
     named = [sorted(facts.macros.items()), sorted(facts.names.items())]
-    text = repr((version, query, facts.search_path, relations, others, named))
+    text = repr((version, query, facts.search_path, facts.settings, relations, others, named))
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -127,7 +128,7 @@ def remembered(
 ) -> Outline | None:
     """The outline of the plan that the view was built with, if it was made from the same query and facts."""
     row = family.get(spec.name.key)
-    if row is None or row.digest != key:
+    if row is None or row.digest != key or cursors.keys() != set(json.loads(row.sources)):
         return None
     sources = {source: cursor.columns for source, cursor in cursors.items()}
     return Outline(row.refresh_type, row.reason, sources, row.columns, row.fingerprint, row.volatile, len(family))
@@ -152,10 +153,20 @@ def make_plan(session: Session, spec: ViewSpec, facts: CompileFacts) -> Made:
     shaped = replace(facts, output=output_columns(session, spec.sql))
     refuse_names(spec, shaped)
     analysis = analyse(spec.sql, shaped)
+    if analysis.operator is not None and (name := misread_function(session, analysis)):
+        reason = f"the function {name}() is yours, but its name is one that the compiler reads as another function"
+        analysis = in_full(analysis, reason)
     if analysis.operator is not None and (fault := rewriting_fault(session, analysis.operator, shaped.output)):
         analysis = in_full(analysis, fault)
     known = with_types(session, shaped, analysis.probes)
     return Made(finish(analysis, known), tuple(known.types[probe] for probe in analysis.probes))
+
+
+def misread_function(session: Session, analysis: Analysis) -> str | None:
+    """A user's macro or function that the query calls, but the tree does not: sqlglot has its own idea of the name."""
+    called = set().union(*map(called_names, [analysis.sql, *analysis.closure.texts]))
+    own = {row[0] for row in session.execute("SELECT lower(function_name) FROM duckdb_functions() WHERE NOT internal")}
+    return next(iter(sorted((called & own) - analysis.closure.functions)), None)
 
 
 def in_full(analysis: Analysis, reason: str) -> Analysis:

@@ -247,7 +247,7 @@ def missed_changes(
             cursor is None
             or cursor.kind != kind
             or cursor.generation != source.generation
-            or cursor.cursor < source.log_start
+            or not source.log_start <= cursor.cursor <= source.version
         ):
             return f"the changes of {key} since its last refresh are not known"
     return None

@@ -1,11 +1,11 @@
 """The quick refresh: for views that this very engine refreshed before, and whose sources nobody else follows.
 
 It serves views all of whose sources are captured by triggers and consumed by no other view, and whose query goes
-through no plain view and no macro. Tables with triggers cannot change their columns without losing the triggers, and
+through no plain view and no macro. Tables with triggers cannot lose or change columns without losing the triggers, and
 every change of the catalog goes through the coordinator of this process: so what the last refresh knew still holds, and
-only three things need a look: the logs, the triggers, and the number of rows of the state. As the one consumer, the
-view takes the rows that triggers logged without having them numbered, and removes them in the same transaction.
-Whatever looks different is left to a proper refresh.
+few things need a look: logs, triggers, the number of columns of the tables and of rows of the state. As the one
+consumer, the view takes the rows that triggers logged without having them numbered, and removes them in the same
+transaction. Whatever looks different is left to a proper refresh.
 """
 
 from __future__ import annotations
@@ -111,6 +111,7 @@ class QuickApplication(Application):
 
     def states(self, _cursors: Mapping[str, int], family: Iterable[ViewRow] = ()) -> Sources:
         capture = TriggerCapture(self.session, self.runner.render)
+        self.check_columns()
         states: Sources = {}
         for key, row in self.prepared.sources.items():
             base = base_of(row, relation_name(row.from_sql))
@@ -124,10 +125,20 @@ class QuickApplication(Application):
         for row_ in family:
             [(found,)] = self.session.execute(f"SELECT count(*) FROM {row_.data.sql}")
             check_count(found, row_.row_count)
-        if all(state.shape == "empty" for state in states.values()):
-            # otherwise what is missing shows when it is written to
-            self.session.execute(f"SELECT 1 FROM {self.prepared.spec.name.sql} LIMIT 0")
+        self.session.execute(f"SELECT 1 FROM {self.prepared.spec.name.sql} LIMIT 0")
         return states
+
+    def check_columns(self) -> None:
+        """Triggers keep columns from going and changing, but not from coming: a star would show a new one."""
+        relations = self.prepared.facts.relations
+        counts = {
+            f"{database}.{schema}.{name}".lower(): count
+            for database, schema, name, count in self.session.execute(
+                "SELECT database_name, schema_name, table_name, column_count FROM duckdb_tables()"
+            )
+        }
+        if any(counts.get(key) != len(relations[key].columns) for key in self.prepared.sources):
+            raise NotQuickError("columns")
 
     def program(self, node: PlanNode, states: Sources, target: Target) -> Sequence[Step]:
         if target.publish or len(self.plan.nodes) > 1:
@@ -148,7 +159,7 @@ class QuickApplication(Application):
         """As the one consumer, at the version of every source: no numbers, no cursors to move."""
         for key in self.prepared.sources:
             if states[key].shape != "empty":
-                self.session.execute(f"DELETE FROM {states[key].log}")
+                self.session.execute(f"DELETE FROM {states[key].log} WHERE openivm_batch IS NULL")
 
 
 def is_simple(prepared: Prepared) -> bool:
@@ -159,6 +170,7 @@ def is_simple(prepared: Prepared) -> bool:
         and prepared.user_view_ours
         and not outline.volatile
         and not facts.macros
+        and not any(setting.startswith("TimeZone") for setting in facts.settings)
         and prepared.sources.keys() == outline.sources.keys()
         and not any(relation.kind == SQL_VIEW for relation in facts.relations.values())
         and all(row.capture == TriggerCapture.kind for row in prepared.sources.values())

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import sqlglot
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
+from sqlglot.tokenizer_core import TokenType
 
 DIALECT = "duckdb"
 FIRST = 1
@@ -33,3 +36,9 @@ def settled(tree: exp.Expr) -> exp.Expr:
             node.set("expressions", generator.bracket_offset_expressions(node))
             node.set("offset", FIRST)
     return tree
+
+
+def called_names(text: str) -> set[str]:
+    """The names before an opening parenthesis, in lower case: what the text calls, whatever sqlglot makes of it."""
+    tokens = Dialect.get_or_raise(DIALECT).tokenize(text)
+    return {token.text.lower() for token, following in pairwise(tokens) if following.token_type == TokenType.L_PAREN}

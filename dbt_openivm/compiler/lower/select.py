@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from sqlglot import exp
@@ -120,8 +121,12 @@ class SelectList:
     taken: set[str] = field(default_factory=set)
 
     def alias(self, name: str) -> exp.Expr | None:
-        """The unbound expression of the select item called `name` (DuckDB lets most clauses use aliases)."""
-        return next((value for known, value in self.items if known.lower() == name.lower()), None)
+        """The unbound expression of the select item called `name`, of several the last, as DuckDB has it."""
+        return self.last_alias(self.items, name)
+
+    @staticmethod
+    def last_alias(items: Sequence[Item], name: str) -> exp.Expr | None:
+        return next((value for known, value in reversed(items) if known.lower() == name.lower()), None)
 
     def bind(self, node: exp.Expr) -> exp.Expr:
         if isinstance(node, Flat):
@@ -129,8 +134,9 @@ class SelectList:
         return Binder(self.scope, self.facts, self.alias_of(node)).bind(node)
 
     def alias_of(self, node: exp.Expr) -> Alias:
-        """Alias look-up for one item; an item cannot mean itself."""
-        return lambda name: None if (found := self.alias(name)) is node else found
+        """Alias look-up for one item: among those before it. For what is no item: among all."""
+        position = next((index for index, (_, value) in enumerate(self.items) if value is node), len(self.items))
+        return lambda name: self.last_alias(self.items[:position], name)
 
     def plain(self) -> Operator:
         names: set[str] = set()
@@ -183,7 +189,7 @@ class SelectList:
         return [self.group_value(value) for value in group.expressions]
 
     def group_value(self, value: exp.Expr) -> exp.Expr:
-        if isinstance(value, exp.Literal) and not value.is_string:
+        if isinstance(value, exp.Literal) and value.is_int:
             return self.items[int(value.name) - 1][1]
         if isinstance(value, exp.Tuple) and not value.expressions:
             raise UnsupportedError(f"GROUP BY (){place(value)}")

@@ -73,7 +73,9 @@ def at(scan: Scan, context: Context, version: int) -> Fragment:
     )
     if not context.bag:
         return over(query, context.alias("at_" + hint(scan)), scan.columns, weighted=True)
-    return over(as_bag(query, scan.columns), context.alias("at_" + hint(scan)), scan.columns, weighted=False)
+    types = {column.name: column.type for column in scan.relation.columns}
+    columns = [Column(out, types[source]) for out, source in scan.names]
+    return over(as_bag(query, columns), context.alias("at_" + hint(scan)), scan.columns, weighted=False)
 
 
 def consolidated_at(scan: Scan, context: Context, version: int) -> Fragment:
@@ -115,16 +117,17 @@ def later_rows(scan: Scan, context: Context, state: SourceState, version: int) -
     return Fragment((sql.table(state.log, alias),), (condition,), outputs(scan, alias), weight)
 
 
-def as_bag(query: exp.Expr, columns: tuple[str, ...]) -> exp.Expr:
+def as_bag(query: exp.Expr, columns: list[Column]) -> exp.Expr:
     """Repeat each row as often as its consolidated weight says."""
-    items = [sql.qualified("z", name) for name in columns]
-    weight = exp.Sum(this=sql.qualified("z", MULTIPLICITY))
-    total = sql.select(
-        [*items, sql.named(weight, MULTIPLICITY)], [sql.derived(query, "z")], group=[i.copy() for i in items]
+    group = f"GROUP BY {', '.join(row_keys(columns))} " if columns else ""
+    total = (
+        f"(SELECT {''.join(f'{output}, ' for output in row_outputs(columns))}CAST(sum({MULTIPLICITY}) AS BIGINT) "
+        f"AS {MULTIPLICITY} FROM ({sql.text(query)}) AS z {group}HAVING sum({MULTIPLICITY}) > 0)"
     )
-    repeat = exp.Anonymous(this="range", expressions=[sql.cast(sql.qualified("b", MULTIPLICITY), "BIGINT")])
-    numbers = exp.Table(this=repeat, alias=exp.TableAlias(this=sql.identifier("openivm_copies")))
-    return sql.select([sql.qualified("b", name) for name in columns], [sql.derived(total, "b"), numbers])
+    items: list[exp.Expr] = [sql.qualified("b", column.name) for column in columns]
+    items = items or [sql.named(sql.one(), "openivm_row")]
+    copies = sql.table(f"range(b.{MULTIPLICITY})", "openivm_copies")
+    return sql.select(items, [sql.table(total, "b"), copies])
 
 
 def within(state: SourceState, alias: str) -> tuple[exp.Expr, ...]:
