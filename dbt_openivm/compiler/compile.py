@@ -154,7 +154,7 @@ def used_columns(operator: Operator) -> dict[str, tuple[Column, ...]]:
 
 
 def fingerprint(analysis: Analysis, sources: Mapping[str, tuple[Column, ...]], facts: CompileFacts) -> str:
-    """``compiler version:hash of the query:hash of the columns it reads and returns:hash of settings``: `difference`."""
+    """``compiler version:query:columns it reads and returns:settings``, hashed from the second on; see `difference`."""
     query = [normalised(analysis.sql), *analysis.closure.texts]
     columns = [
         f"{key}({', '.join(sorted(f'{c.name} {c.type}' for c in used))})" for key, used in sorted(sources.items())
@@ -169,7 +169,7 @@ def difference(old: str, new: str) -> str | None:
     """Why a view with the fingerprint `old` must be rebuilt for a plan with `new`; None if it need not."""
     reasons = (
         "dbt-openivm was upgraded",
-        "the query changed, or a view or macro in it",
+        "the query changed",
         "a column that it reads changed",
         "a setting changed that its expressions depend on (TimeZone, integer_division, default_collation)",
     )

@@ -76,13 +76,14 @@ def environment(session: Session) -> Environment:
     return Environment(version, tuple(dict.fromkeys([*path, (database, "main")])), f"TimeZone = {zone}", others)
 
 
-def settings_of(place: Environment, query: str, gatherer: Gatherer, own: Functions) -> tuple[str, ...]:
+def settings_of(
+    place: Environment, query: str, relations: Iterable[Relation], macros: Iterable[Macro]
+) -> tuple[str, ...]:
     """The settings that the query may depend on: the time zone only where it, or what it reads, has one."""
-    texts = [query, *(macro.body for macro in own.macros.values())]
-    texts += [relation.definition or "" for relation in gatherer.relations.values()]
-    texts += [column.type for relation in gatherer.relations.values() for column in relation.columns]
-    zoned = any(ZONED.search(text) for text in texts)
-    return (place.zone, *place.settings) if zoned else place.settings
+    texts = [query, *(macro.body for macro in macros)]
+    for relation in relations:
+        texts += [relation.definition or "", *(column.type for column in relation.columns)]
+    return (place.zone, *place.settings) if any(map(ZONED.search, texts)) else place.settings
 
 
 def databases(session: Session) -> frozenset[str]:
@@ -366,14 +367,15 @@ def gather(session: Session, query: str, is_view: IsView, also: Iterable[str] = 
         own = list_functions(session, f"NOT internal OR lower(function_name) IN ({listed})")
         gatherer.follow_macros(own.macros)
     add_files(session, gatherer, found, place)
+    relations = {key: r for key, r in gatherer.relations.items() if gatherer.is_named(key)}
     facts = CompileFacts(
-        relations={key: r for key, r in gatherer.relations.items() if gatherer.is_named(key)},
+        relations=relations,
         search_path=place.search_path,
         databases=databases(session) if gatherer.has_pairs else frozenset(),
         volatile_functions=known.volatile | own.volatile,
         aggregate_functions=known.aggregates | own.aggregates,
         macros=own.macros,
-        settings=settings_of(place, query, gatherer, own),
+        settings=settings_of(place, query, relations.values(), own.macros.values()),
         names=expression_names(session, list(dict.fromkeys([*unnamed, *gatherer.unnamed]))),
     )
     return Gathered(facts, gatherer.relations)

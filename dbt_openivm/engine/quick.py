@@ -159,7 +159,8 @@ class QuickApplication(Application):
         """As the one consumer, at the version of every source: no numbers, no cursors to move."""
         for key in self.prepared.sources:
             if states[key].shape != "empty":
-                self.session.execute(f"DELETE FROM {states[key].log} WHERE openivm_batch IS NULL")
+                consumed = f"openivm_batch IS NULL OR openivm_batch <= {states[key].version}"
+                self.session.execute(f"DELETE FROM {states[key].log} WHERE {consumed}")
 
 
 def is_simple(prepared: Prepared) -> bool:
