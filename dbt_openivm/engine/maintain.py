@@ -16,6 +16,7 @@ from dbt_openivm.engine.coordinate import Coordinator, coordinator
 from dbt_openivm.engine.planning import NotCompiledError, compile_view
 from dbt_openivm.engine.prepare import REFRESH, Prepared, Preparer, maintained, relation_name
 from dbt_openivm.engine.quick import QuickRefresh
+from dbt_openivm.engine.renamed import adopt, old_names
 from dbt_openivm.engine.render import Renderer
 from dbt_openivm.engine.session import Session
 from dbt_openivm.engine.types import RefreshResult, ViewSpec
@@ -52,9 +53,10 @@ class Maintainer:
     def setup(self) -> None:
         """Create the catalog if it is not there. Own transaction; any number of times, from any thread."""
         with _SETUP:
-            if self.catalog.exists():
-                return
-            self.transaction(self.catalog.create)
+            if not self.catalog.exists():
+                self.transaction(self.catalog.create)
+            for name in old_names(self.session, self.catalog):
+                self.transaction(lambda name=name: adopt(self.session, self.catalog, name))  # type: ignore[misc]
 
     @property
     def coordinator(self) -> Coordinator:
