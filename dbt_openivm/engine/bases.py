@@ -30,6 +30,7 @@ class Need:
         default: the capture for a base that has none yet.
         invocation: what was captured in it is not captured again; None captures every time.
         passed: the batch that all consumers of the base have passed, None without consumers.
+        generation: of a new capture: one that no consumer has seen, should there have been a capture before.
     """
 
     key: str
@@ -41,6 +42,7 @@ class Need:
     default: str
     invocation: str | None
     passed: int | None
+    generation: int
 
 
 class Bases:
@@ -72,7 +74,7 @@ class Bases:
             ConfigError: the configured capture cannot serve the base.
         """
         if row is None:
-            return self.install(need, need.columns, generation=0)
+            return self.install(need, need.columns, need.generation)
         base = base_of(row, need.relation)
         if any(column not in need.present for column in row.columns):
             return self.reinstall(row, need)  # a captured column was dropped or retyped

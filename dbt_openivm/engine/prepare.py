@@ -176,6 +176,7 @@ class Preparer:
             need = Need(
                 relation.key, relation.sql, relation_name(relation.sql), columns, relation.columns,
                 spec.captures.get(key), spec.capture, spec.invocation, passed(registered, key),
+                1 + max((cursor.generation for cursor in registered if cursor.source_key == key), default=-1),
             )  # fmt: skip
             whole = row is None or self.is_whole(row, found.objects)
             rows[key] = self.bases.ready(row, need) if row is None or whole else self.bases.reinstall(row, need)
