@@ -110,8 +110,8 @@ class Refresher:
         if gone:
             names = ", ".join(f"{view.schema}.{view.name}" for view in gone)
             logger.warning(
-                f"No model maintains {names} any more, but changes of their sources are still kept for them. "
-                "Clear them with `dbt run-operation ivm_gc --args '{dry_run: false}'`."
+                f"No model of this project maintains {names}, but changes of their sources are still kept for them. "
+                "`dbt run-operation ivm_gc` shows what could be cleared, if no other project needs it."
             )
 
     def lock(self, context: Context) -> None:
