@@ -58,7 +58,7 @@ def test_renamed_alias_and_schema_are_left_over(shop: Project) -> None:
     shop.assert_equal("tidy", QUERY)
     shop.assert_equal("main_mart.by_product", CHILD)
 
-    assert "No model maintains main.by_product, main.clean any more" in shop.run().text
+    assert "No model of this project maintains main.by_product, main.clean" in shop.run().text
     listed = shop.operation("ivm_gc")
     assert "would be dropped: view warehouse.main.clean has no model" in listed
     assert "dry run" in listed
