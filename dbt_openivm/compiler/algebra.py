@@ -7,6 +7,7 @@ on how a relation was called in the user's query. A relation is a Z-set througho
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -21,12 +22,13 @@ def column(name: str) -> exp.Column:
 
 
 @dataclass(frozen=True)
-class Operator:
+class Operator(ABC):
     """Base of all operators."""
 
     @property
+    @abstractmethod
     def columns(self) -> tuple[str, ...]:
-        raise NotImplementedError
+        """The output columns, in order."""
 
     @property
     def inputs(self) -> tuple[Operator, ...]:

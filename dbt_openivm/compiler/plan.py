@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -62,22 +63,23 @@ class Target:
     publish: bool
 
 
-class NodeProgram:
+class NodeProgram(ABC):
     """How one node is built and refreshed. Subclasses are the refresh types' programs; building steps has no side
     effects."""
 
     refresh_type: str = ""
 
+    @abstractmethod
     def state_query(self, states: Mapping[str, SourceState]) -> str:
         """The whole state, computed from the sources."""
-        raise NotImplementedError
 
+    @abstractmethod
     def incremental(self, states: Mapping[str, SourceState], target: Target) -> list[Step]:
         """The steps that bring the state from the cursors to the versions."""
-        raise NotImplementedError
 
+    @abstractmethod
     def visible_columns(self) -> tuple[str, ...]:
-        raise NotImplementedError
+        """The columns that users see, in order."""
 
     @property
     def having_column(self) -> str | None:
@@ -119,8 +121,3 @@ class RefreshPlan:
     output: tuple[Column, ...]
     fingerprint: str
     volatile: bool = False
-
-    @property
-    def shapeless(self) -> bool:
-        """Whether the compiler does not know what the query's columns depend on."""
-        return self.refresh_type == FULL_REFRESH

@@ -213,10 +213,6 @@ class Catalog:
         )
         return {row[0]: _source(row) for row in rows}
 
-    def sources_of(self, keys: Iterable[str]) -> dict[str, SourceRow]:
-        listed = ", ".join(map(literal, keys))
-        return self.sources(f"source_key IN ({listed})") if listed else {}
-
     def put_source(self, source: SourceRow) -> None:
         objects = json.dumps({role: [n.database, n.schema, n.name] for role, n in source.objects.items()})
         self.delete_source(source.key)
