@@ -22,6 +22,7 @@ from dbt_openivm.compiler.plan import FULL_REFRESH, NodeProgram, PlanNode, Refre
 from dbt_openivm.compiler.probe import probes, resolve_types
 from dbt_openivm.compiler.prune import prune
 from dbt_openivm.compiler.split import Node, split
+from dbt_openivm.compiler.sql import text
 from dbt_openivm.compiler.volatile import Closure, closure
 from dbt_openivm.errors import UnsupportedError
 
@@ -181,6 +182,6 @@ def difference(old: str, new: str) -> str | None:
 def normalised(query: str) -> str:
     """The query without comments, white space and other spellings of the same."""
     try:
-        return parse(query).sql(dialect="duckdb", comments=False)
+        return text(parse(query), comments=False)
     except sqlglot.errors.SqlglotError:
         return " ".join(query.split())

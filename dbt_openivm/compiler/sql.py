@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from sqlglot import exp
+from sqlglot.errors import ErrorLevel
 
 DIALECT = "duckdb"
 
 
-def text(expression: exp.Expr) -> str:
-    return expression.sql(dialect=DIALECT)
+def text(expression: exp.Expr, comments: bool = True) -> str:
+    """The SQL of an expression, without sqlglot's warnings on the way: DuckDB checks what was written."""
+    return expression.sql(dialect=DIALECT, comments=comments, unsupported_level=ErrorLevel.IGNORE)
 
 
 def identifier(name: str) -> exp.Identifier:

@@ -11,6 +11,7 @@ from sqlglot import exp
 
 from dbt_openivm.compiler.facts import BASE, SQL_VIEW, VISIBLE, Column, CompileFacts, Macro, Relation
 from dbt_openivm.compiler.lower.reading import read
+from dbt_openivm.compiler.lower import reading
 from dbt_openivm.compiler.lower.references import FILE_READERS, References, parse, references, unnamed_items
 from dbt_openivm.engine.session import Session
 from dbt_openivm.errors import QueryError
@@ -296,10 +297,9 @@ class Gatherer:
 def view_query(sql: str) -> str | None:
     """The SELECT of a CREATE VIEW statement, None if it cannot be read."""
     try:
-        statement = read(sql)
+        return reading.view_query(sql)
     except sqlglot.errors.SqlglotError:
         return None
-    return statement.expression.sql(dialect="duckdb") if isinstance(statement, exp.Create) else None
 
 
 def describe(session: Session, query: str) -> tuple[Column, ...]:
@@ -385,9 +385,12 @@ def expression_names(session: Session, expressions: Sequence[str]) -> dict[str, 
     """What DuckDB calls the columns of unaliased expressions: its own writing of them."""
     if not expressions:
         return {}
-    calls = ", ".join(f"json_deserialize_sql(json_serialize_sql({literal(f'SELECT {text}')}))" for text in expressions)
-    [row] = session.execute(f"SELECT {calls}")
-    return {text: written.removeprefix("SELECT ") for text, written in zip(expressions, row, strict=True)}
+    listed = ", ".join(f"({literal(text)})" for text in expressions)
+    rows = session.execute(
+        "SELECT text, CASE WHEN tree ->> 'error' = 'false' THEN json_deserialize_sql(tree) END FROM "
+        f"(SELECT text, json_serialize_sql('SELECT ' || text) AS tree FROM (VALUES {listed}) AS t(text))"
+    )
+    return {text: written.removeprefix("SELECT ") for text, written in rows if written is not None}
 
 
 def add_files(session: Session, gatherer: Gatherer, found: References, place: Environment) -> None:

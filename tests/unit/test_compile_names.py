@@ -26,6 +26,7 @@ INSERT INTO other.t VALUES (1, -1), (5, -5);
 CREATE TABLE other.alone (k INTEGER, "select" INTEGER, "a.b" INTEGER, "quote""d" INTEGER, "ümlaut" INTEGER);
 INSERT INTO other.alone VALUES (1, 2, 3, 4, 5), (NULL, NULL, NULL, NULL, NULL);
 CREATE VIEW other.view_on_t AS SELECT k, x FROM other.t;
+CREATE VIEW other.unnamed AS SELECT "CAST(k AS VARCHAR)" AS c FROM (SELECT k::VARCHAR FROM t) AS q;
 CREATE VIEW renamed(a, b) AS SELECT k, x FROM t;
 CREATE MACRO minus(a, b) AS a - b;
 CREATE MACRO twice_less(a) AS minus(a, 1) * 2;
@@ -146,6 +147,11 @@ QUERIES = {
     "no alias": "SELECT k + 1, count(*), sum(x) FROM t GROUP BY k + 1",
     "UNION ALL takes the names of the left": "SELECT k AS a FROM t UNION ALL SELECT v FROM u",
     "UNION ALL and CTE": "WITH q AS (SELECT k FROM t) SELECT k FROM q UNION ALL SELECT k + 1 FROM q",
+    "count(*) without alias": 'SELECT "count_star()" AS n FROM (SELECT count(*) FROM t) AS q',
+    "cast without alias": 'WITH q AS (SELECT k::VARCHAR FROM t) SELECT "CAST(k AS VARCHAR)" || 1 AS n FROM q',
+    "operator without alias": 'SELECT q."(k ** 2)" AS n FROM (SELECT k ** 2 FROM t) AS q',
+    "function without alias": """SELECT "string_agg(x, ',')" AS n FROM (SELECT string_agg(x, ',') FROM u) AS q""",
+    "in a view without alias": 'SELECT c FROM other.unnamed',
     "UNION ALL in a derived table": "SELECT a FROM (SELECT k AS a, x FROM t UNION ALL SELECT k, v FROM u) AS q",
 }  # fmt: skip
 

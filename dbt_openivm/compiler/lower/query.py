@@ -16,6 +16,7 @@ from dbt_openivm.compiler.lower.scope import Scope
 from dbt_openivm.compiler.lower.select import lower_select
 from dbt_openivm.compiler.places import place
 from dbt_openivm.errors import UnsupportedError
+from dbt_openivm.compiler.sql import text
 
 MAX_DEPTH = 100
 
@@ -154,7 +155,7 @@ def table_text(item: exp.Table) -> str:
     bare = item.copy()
     bare.set("alias", None)
     bare.set("joins", None)
-    return bare.sql(dialect="duckdb")
+    return text(bare)
 
 
 def reads(query: exp.Expr, name: str) -> bool:

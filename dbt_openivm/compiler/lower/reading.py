@@ -4,23 +4,69 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-import sqlglot
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
+from sqlglot.errors import ParseError
+from sqlglot.parsers.duckdb import DuckDBParser
 from sqlglot.tokenizer_core import TokenType
 
-DIALECT = "duckdb"
+from dbt_openivm.compiler.sql import DIALECT, text
+
+OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE)
+CLOSING = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE)
 FIRST = 1
 """DuckDB counts list elements from 1."""
+WRITTEN = "openivm_written"
+"""Under this key an expression's meta holds the text that it was read from."""
 
 
-def read(text: str) -> exp.Expr:
+class Parser(DuckDBParser):
+    """sqlglot's parser of DuckDB's dialect, with what it forgets that matters to the meaning of a query."""
+
+    def _parse_expression(self) -> exp.Expr | None:
+        """Keep the text of an expression: DuckDB names a column without alias after it."""
+        start = self._curr
+        found = super()._parse_expression()
+        if found is not None and start is not None and self._prev is not None:
+            found.meta[WRITTEN] = self._find_sql(start, self._prev)
+        return found
+
+    def _parse_primary(self) -> exp.Expr | None:
+        """Leave ``.5`` without a zero: DuckDB makes a DECIMAL(1,1) of it, and a DECIMAL(2,1) of ``0.5``."""
+        if self._match_pair(TokenType.DOT, TokenType.NUMBER):
+            return exp.Literal.number(f".{self._prev.text}")
+        return super()._parse_primary()
+
+    def _warn_unsupported(self) -> None:
+        """Say nothing in users' terminals: what is not understood becomes the reason of a full refresh."""
+
+
+def statements(query: str) -> list[exp.Expr]:
+    """Parse every statement of a text.
+
+    Raises:
+        sqlglot.errors.ParseError: sqlglot does not understand the text.
+    """
+    dialect = Dialect.get_or_raise(DIALECT)
+    found = Parser(dialect=dialect).parse(dialect.tokenize(query), query)
+    return [settled(statement) for statement in found if statement is not None]
+
+
+def read(query: str) -> exp.Expr:
     """Parse one statement.
 
     Raises:
         sqlglot.errors.ParseError: sqlglot does not understand the text.
     """
-    return settled(sqlglot.parse_one(text, dialect=DIALECT))
+    found = statements(query)
+    if not found:
+        raise ParseError("there is no statement")
+    return found[0]
+
+
+def written(item: exp.Expr) -> str:
+    """The text that an item of a select list was read from."""
+    return str(item.meta.get(WRITTEN) or text(item))
 
 
 def settled(tree: exp.Expr) -> exp.Expr:
@@ -38,7 +84,43 @@ def settled(tree: exp.Expr) -> exp.Expr:
     return tree
 
 
-def called_names(text: str) -> set[str]:
-    """The names before an opening parenthesis, in lower case: what the text calls, whatever sqlglot makes of it."""
-    tokens = Dialect.get_or_raise(DIALECT).tokenize(text)
+def view_query(create: str) -> str:
+    """The query of a CREATE VIEW statement, as it is written there: nothing of it gets another name on the way.
+
+    Raises:
+        sqlglot.errors.SqlglotError: sqlglot does not understand the text, or it is another statement.
+    """
+    depth = 0
+    tokens = Dialect.get_or_raise(DIALECT).tokenize(create)
+    for token, following in pairwise(tokens):
+        depth += (token.token_type == TokenType.L_PAREN) - (token.token_type == TokenType.R_PAREN)
+        if token.token_type == TokenType.ALIAS and depth == 0:
+            query = create[following.start :].rstrip().rstrip(";")
+            read(query)
+            return query
+    raise ParseError("this is no CREATE VIEW statement")
+
+
+def split_arguments(call: str) -> list[str]:
+    """The texts of the arguments in ``(a, f(b, c))``.
+
+    Raises:
+        sqlglot.errors.TokenError: it is no text that DuckDB would write.
+    """
+    tokens = Dialect.get_or_raise(DIALECT).tokenize(call)
+    depth, start, pieces = 0, 0, []
+    for token in tokens:
+        depth -= token.token_type in CLOSING
+        if (token.token_type == TokenType.COMMA and depth == 1) or (token.token_type in CLOSING and depth == 0):
+            pieces.append(call[start : token.start].strip())
+            start = token.end + 1
+        if token.token_type in OPENING:
+            start = token.end + 1 if depth == 0 else start
+            depth += 1
+    return [piece for piece in pieces if piece]
+
+
+def called_names(query: str) -> set[str]:
+    """The names before an opening parenthesis, in lower case: what the query calls, whatever sqlglot makes of it."""
+    tokens = Dialect.get_or_raise(DIALECT).tokenize(query)
     return {token.text.lower() for token, following in pairwise(tokens) if following.token_type == TokenType.L_PAREN}

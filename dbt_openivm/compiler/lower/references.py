@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-import sqlglot
 from sqlglot import exp
 
 from dbt_openivm.compiler.lower.expressions import function_name
-from dbt_openivm.compiler.lower.reading import DIALECT, settled
+from dbt_openivm.compiler.lower.reading import statements, written
+from dbt_openivm.compiler.sql import text
 from dbt_openivm.errors import QueryError
 
 FILE_READERS = frozenset(
@@ -43,7 +43,7 @@ def unnamed_items(query: exp.Expr) -> list[str]:
         for item in select.expressions:
             named = isinstance(item, exp.Alias | exp.Column | exp.Dot | exp.Star)
             if select is not query and not named:
-                found[item.sql(dialect="duckdb")] = None
+                found[written(item)] = None
     return list(found)
 
 
@@ -51,7 +51,7 @@ def written_name(node: exp.Expr) -> str:
     """DuckDB's name of a function: what sqlglot writes for it, not what sqlglot calls it; empty for an operator."""
     if isinstance(node, exp.Anonymous | exp.AnonymousAggFunc):
         return function_name(node)
-    found = re.match(r"(\w+)\s*\(", node.sql(dialect=DIALECT))
+    found = re.match(r"(\w+)\s*\(", text(node))
     return found[1].lower() if found else ""
 
 
@@ -77,10 +77,10 @@ def parse(sql: str) -> exp.Expr:
         QueryError: more than one statement, none, or one that is no query.
         sqlglot.errors.ParseError: the text is not understood by sqlglot (DuckDB may still understand it).
     """
-    statements = [settled(statement) for statement in sqlglot.parse(sql, dialect=DIALECT) if statement is not None]
-    if len(statements) != 1:
-        raise QueryError(f"A view needs one SELECT statement, but its SQL has {len(statements)} statements.")
-    statement = statements[0]
+    found = statements(sql)
+    if len(found) != 1:
+        raise QueryError(f"A view needs one SELECT statement, but its SQL has {len(found)} statements.")
+    statement = found[0]
     while isinstance(statement, exp.Paren | exp.Subquery) and not statement.args.get("alias"):
         if not isinstance(statement.this, exp.Query) or any(v for k, v in statement.args.items() if k != "this"):
             break

@@ -12,9 +12,9 @@ from dbt_openivm.compiler.algebra import Aggregate, Call, Constant, Filter, Oper
 from dbt_openivm.compiler.facts import CompileFacts
 from dbt_openivm.compiler.lower.expressions import Alias, Binder, expand_macro, rebuild, refuse
 from dbt_openivm.compiler.lower.from_clause import FromClause, Source
+from dbt_openivm.compiler.lower.reading import written
 from dbt_openivm.compiler.lower.scope import Scope
 from dbt_openivm.compiler.places import place
-from dbt_openivm.compiler.sql import text
 from dbt_openivm.errors import UnsupportedError
 
 Item = tuple[str, exp.Expr]
@@ -79,7 +79,7 @@ def item_name(item: exp.Expr, facts: CompileFacts) -> str | None:
     """The name of a select item: its alias, its column, what DuckDB calls an expression, or None if unknown."""
     if isinstance(item, exp.Alias | exp.Column | exp.Dot):
         return item.alias_or_name or None
-    return facts.names.get(text(item))
+    return facts.names.get(written(item))
 
 
 def star_items(star: exp.Star, columns: list[tuple[str, str, str]]) -> list[Item]:
