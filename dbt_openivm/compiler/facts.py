@@ -42,12 +42,28 @@ class Relation:
 
 @dataclass(frozen=True)
 class Macro:
-    """A user's scalar or table macro: parameter names and the SQL of its body."""
+    """A user's scalar or table macro, or one overload of it.
+
+    Attributes:
+        parameters: their names.
+        body: its SQL.
+        home: ``database.schema`` that it lies in.
+        types: of the parameters, None for one without; empty if none has one.
+        defaults: of the parameters as SQL, None for one without; None if they are not known.
+    """
 
     name: str
     parameters: tuple[str, ...]
     body: str
     is_table: bool
+    home: str = ""
+    types: tuple[str | None, ...] = ()
+    defaults: tuple[str | None, ...] | None = None
+
+    @property
+    def text(self) -> str:
+        """Everything that a call of it depends on, wherever it lies."""
+        return f"macro {self.name}{self.parameters}{self.types}{self.defaults}: {self.body}"
 
 
 @dataclass(frozen=True)
@@ -61,7 +77,7 @@ class CompileFacts:
         volatile_functions: names (lower case) of functions whose value may change without a change of data.
         aggregate_functions: names (lower case) of aggregate functions.
         settings: values of the session's settings that change what expressions mean.
-        macros: the user's macros by lower-case name.
+        macros: the overloads of each macro of the user, by lower-case name.
         names: what DuckDB calls the column of an unaliased expression, by the expression's text.
         types: DESCRIBE answers, by the text of the probe query that `Lowered.probes` asked for.
         output: names and types of the query's result as a CTAS would create it; empty where unknown.
@@ -73,7 +89,7 @@ class CompileFacts:
     volatile_functions: frozenset[str] = frozenset()
     aggregate_functions: frozenset[str] = frozenset()
     settings: tuple[str, ...] = ()
-    macros: Mapping[str, Macro] = field(default_factory=dict)
+    macros: Mapping[str, tuple[Macro, ...]] = field(default_factory=dict)
     names: Mapping[str, str] = field(default_factory=dict)
     types: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     output: tuple[Column, ...] = ()

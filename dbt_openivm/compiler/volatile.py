@@ -83,9 +83,8 @@ def _visit(
         name = function_name(node)
         if isinstance(node, exp.Anonymous | exp.AnonymousAggFunc):
             reached.functions.add(name)
-        macro = facts.macros.get(name)
-        if macro is not None and name not in above:
-            reached.texts.append(f"macro {name}: {macro.body}")
+        for macro in () if name in above else facts.macros.get(name, ()):
+            reached.texts.append(macro.text)
             _visit(read(macro.body), facts, context, reached, above | {name})
         if reached.volatile is None:
             reached.volatile = volatile_construct(node, facts)

@@ -5,14 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 
 import sqlglot
 from sqlglot import exp
 
 from dbt_openivm.compiler.facts import BASE, SQL_VIEW, VISIBLE, Column, CompileFacts, Macro, Relation
-from dbt_openivm.compiler.lower.reading import read
 from dbt_openivm.compiler.lower import reading
+from dbt_openivm.compiler.lower.reading import read
 from dbt_openivm.compiler.lower.references import FILE_READERS, References, parse, references, unnamed_items
+from dbt_openivm.engine import macros
+from dbt_openivm.engine.macros import Macros
 from dbt_openivm.engine.session import Session
 from dbt_openivm.errors import QueryError
 from dbt_openivm.names import PREFIX, RelationName, literal, split_name
@@ -28,7 +31,7 @@ class Functions:
     internal: frozenset[str]
     volatile: frozenset[str]
     aggregates: frozenset[str]
-    macros: dict[str, Macro]
+    macros: Macros
 
 
 NO_FUNCTIONS = Functions(frozenset(), frozenset(), frozenset(), {})
@@ -78,10 +81,10 @@ def environment(session: Session) -> Environment:
 
 
 def settings_of(
-    place: Environment, query: str, relations: Iterable[Relation], macros: Iterable[Macro]
+    place: Environment, query: str, relations: Iterable[Relation], defined: Iterable[Macro]
 ) -> tuple[str, ...]:
     """The settings that the query may depend on: the time zone only where it, or what it reads, has one."""
-    texts = [query, *(macro.body for macro in macros)]
+    texts = [query, *(macro.body for macro in defined)]
     for relation in relations:
         texts += [relation.definition or "", *(column.type for column in relation.columns)]
     return (place.zone, *place.settings) if any(map(ZONED.search, texts)) else place.settings
@@ -100,20 +103,16 @@ def built_in(session: Session, version: str) -> Functions:
 
 def list_functions(session: Session, condition: str) -> Functions:
     rows = session.execute(
-        "SELECT lower(function_name), function_type, stability, parameters, macro_definition, internal "
+        f"SELECT lower(function_name), function_type, stability, internal, {macros.COLUMNS} "
         f"FROM duckdb_functions() WHERE {condition}"
     )
-    macros = {
-        row[0]: Macro(row[0], tuple(row[3]), row[4], row[1] == "table_macro")
-        for row in rows
-        if row[1] in ("macro", "table_macro") and not row[5] and row[4]
-    }
+    mine = [row for row in rows if row[1] in ("macro", "table_macro") and not row[3] and row[7]]
     return Functions(
-        frozenset(row[0] for row in rows if row[5]),
+        frozenset(row[0] for row in rows if row[3]),
         frozenset(row[0] for row in rows if row[2] in ("VOLATILE", "CONSISTENT_WITHIN_QUERY")) - NOT_VOLATILE
         | VOLATILE_MACROS,
         frozenset(row[0] for row in rows if row[1] == "aggregate") | AGGREGATE_MACROS,
-        macros,
+        macros.macros_of((*row[:2], *row[4:]) for row in mine),
     )
 
 
@@ -250,13 +249,14 @@ class Gatherer:
         """Whether the query, or a view or macro in it, names the relation; files have no catalog entry."""
         return key not in self.names_of or self.names_of[key] in self.named
 
-    def follow_macros(self, macros: Mapping[str, Macro]) -> None:
-        """Look up what the bodies of the macros in use name, and the macros in those."""
+    def follow_macros(self, macros: Macros) -> set[str]:
+        """Look up what the bodies of the macros in use name, and the macros in those; returns which are in use."""
         done: set[str] = set()
         while used := (self.functions & macros.keys()) - done:
             done |= used
-            for name in sorted(used):
-                self.follow(references(read(macros[name].body)))
+            for macro in (macro for name in sorted(used) for macro in macros[name]):
+                self.follow(references(read(macro.body)))
+        return done
 
     def look_up(self, names: Iterable[str]) -> list[tuple[str, exp.Expr]]:
         """Add the relations of these names in any schema; return (name, query) of the plain views."""
@@ -365,7 +365,7 @@ def gather(session: Session, query: str, is_view: IsView, also: Iterable[str] = 
         # DuckDB lists functions that Python registered as internal ones
         listed = ", ".join(map(literal, sorted(unknown)))
         own = list_functions(session, f"NOT internal OR lower(function_name) IN ({listed})")
-        gatherer.follow_macros(own.macros)
+        own = replace(own, macros=macros.with_defaults(session, own.macros, gatherer.follow_macros(own.macros)))
     add_files(session, gatherer, found, place)
     relations = {key: r for key, r in gatherer.relations.items() if gatherer.is_named(key)}
     facts = CompileFacts(
@@ -375,7 +375,7 @@ def gather(session: Session, query: str, is_view: IsView, also: Iterable[str] = 
         volatile_functions=known.volatile | own.volatile,
         aggregate_functions=known.aggregates | own.aggregates,
         macros=own.macros,
-        settings=settings_of(place, query, relations.values(), own.macros.values()),
+        settings=settings_of(place, query, relations.values(), chain.from_iterable(own.macros.values())),
         names=expression_names(session, list(dict.fromkeys([*unnamed, *gatherer.unnamed]))),
     )
     return Gathered(facts, gatherer.relations)

@@ -103,7 +103,7 @@ def test_the_definition_of_a_plain_view() -> None:
 
 def test_the_body_of_a_macro() -> None:
     def macro(body: str) -> CompileFacts:
-        return replace(KNOWN, macros={"twice": Macro("twice", ("a",), body, is_table=False)})
+        return replace(KNOWN, macros={"twice": (Macro("twice", ("a",), body, is_table=False),)})
 
     query = "SELECT twice(x) AS z FROM t"
     assert changed(query, macro("a + a + 0"), query, macro("a + a")) == "the query changed"

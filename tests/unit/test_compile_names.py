@@ -34,7 +34,11 @@ CREATE MACRO nth(l, i) AS l[i];
 CREATE MACRO initial(l) AS l[1];
 CREATE MACRO added(a) AS sum(a);
 CREATE MACRO with_default(a, b := 2) AS a + b;
-CREATE MACRO overloaded(a) AS a + 1, (a, b) AS a + b;
+CREATE MACRO overloaded(a) AS a + 1, (a, b) AS a - b, (a, b, c) AS a * b * c;
+CREATE MACRO many("A b", c := 'it''s, (b)', d := -.5) AS c || "a B" || d;
+CREATE MACRO from_k(least, most := 3) AS TABLE SELECT k, x FROM t WHERE k BETWEEN least AND most;
+CREATE MACRO twofold(a) AS a + 1;
+CREATE MACRO other.twofold(a) AS a * 2;
 ATTACH ':memory:' AS "hyphen-cat";
 CREATE TABLE "hyphen-cat".main.far (k INTEGER, n VARCHAR);
 INSERT INTO "hyphen-cat".main.far VALUES (1, 'far'), (9, 'farther');
@@ -143,15 +147,15 @@ QUERIES = {
     "comprehension with a condition": "SELECT [e FOR e IN [k, 2] IF e > x] AS l FROM t",
     "lambda variable hides a column": "SELECT list_transform([k, 2], lambda x: x + 1) AS l FROM t",
     "lambda and a column": "SELECT list_transform([1, 2], lambda e: e + k) AS l FROM t",
-    "equal names of items": "SELECT k, k, x AS k FROM t",
-    "no alias": "SELECT k + 1, count(*), sum(x) FROM t GROUP BY k + 1",
-    "UNION ALL takes the names of the left": "SELECT k AS a FROM t UNION ALL SELECT v FROM u",
-    "UNION ALL and CTE": "WITH q AS (SELECT k FROM t) SELECT k FROM q UNION ALL SELECT k + 1 FROM q",
     "count(*) without alias": 'SELECT "count_star()" AS n FROM (SELECT count(*) FROM t) AS q',
     "cast without alias": 'WITH q AS (SELECT k::VARCHAR FROM t) SELECT "CAST(k AS VARCHAR)" || 1 AS n FROM q',
     "operator without alias": 'SELECT q."(k ** 2)" AS n FROM (SELECT k ** 2 FROM t) AS q',
     "function without alias": """SELECT "string_agg(x, ',')" AS n FROM (SELECT string_agg(x, ',') FROM u) AS q""",
     "in a view without alias": 'SELECT c FROM other.unnamed',
+    "equal names of items": "SELECT k, k, x AS k FROM t",
+    "no alias": "SELECT k + 1, count(*), sum(x) FROM t GROUP BY k + 1",
+    "UNION ALL takes the names of the left": "SELECT k AS a FROM t UNION ALL SELECT v FROM u",
+    "UNION ALL and CTE": "WITH q AS (SELECT k FROM t) SELECT k FROM q UNION ALL SELECT k + 1 FROM q",
     "UNION ALL in a derived table": "SELECT a FROM (SELECT k AS a, x FROM t UNION ALL SELECT k, v FROM u) AS q",
 }  # fmt: skip
 
@@ -183,6 +187,11 @@ MOVED = {
     "macro with an element": "SELECT nth([k, x], 1) AS a, nth([k] || [x], 2) AS b FROM t",
     "macro with a fixed element": "SELECT initial('abc') AS a, initial(x || 'q') AS b, initial([k, v]) AS c FROM u",
     "macro with an aggregate": "SELECT k, added(x) AS s FROM t GROUP BY k",
+    "macro with named arguments": "SELECT minus(b := k, a := x) AS d, minus(k, b := x) AS e FROM t",
+    "macro with a default": "SELECT with_default(k) AS a, with_default(k, 3) AS b, with_default(k, B := 4) AS c FROM t",
+    "macro with odd defaults": "SELECT many(k) AS a, many(k, d := 0) AS b, many(k, 'x', 2) AS c FROM t",
+    "table macro with a default": "SELECT * FROM from_k(1) UNION ALL SELECT * FROM from_k(most := 2, least := 0)",
+    "overloads": "SELECT overloaded(k) AS a, overloaded(k, x) AS b, overloaded(k, c := 2, b := x) AS c FROM t",
 }  # fmt: skip
 
 
@@ -221,10 +230,9 @@ def test_expressions_that_move(connection: Any, query: str) -> None:
         "SELECT k FROM t UNION ALL BY NAME SELECT k FROM u",
         "SELECT count(COLUMNS(*)) FROM u",
         "SELECT count(t.*) AS n FROM t",
-        "SELECT minus(a := k, b := x) AS d FROM t",
         "SELECT main.minus(k, x) AS d FROM t",
-        "SELECT with_default(k) AS a, with_default(k, 3) AS b, with_default(k, b := 4) AS c FROM t",
-        "SELECT overloaded(k) AS a, overloaded(k, x) AS b FROM t",
+        'SELECT by_type(k) AS a, by_type("Mixed Case") AS b FROM t',
+        "SELECT twofold(k) AS a FROM t",
         "SELECT [e + i FOR e, i IN [k, 2]] AS l FROM t",
         "SELECT k, [e * 2 FOR e IN list(x ORDER BY x)] AS l FROM t GROUP BY k",
         "SELECT apply([s], lambda s: s.x) AS l FROM t",

@@ -5,13 +5,13 @@ What a later stage could not treat as a deterministic function of one row is ref
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from sqlglot import exp
 
 from dbt_openivm.compiler.algebra import column
 from dbt_openivm.compiler.facts import CompileFacts
-from dbt_openivm.compiler.lower.reading import read
+from dbt_openivm.compiler.lower.macros import expand_call
 from dbt_openivm.compiler.lower.scope import Scope
 from dbt_openivm.compiler.places import place
 from dbt_openivm.compiler.sql import text
@@ -58,27 +58,11 @@ def expand_macro(node: exp.Expr, facts: CompileFacts) -> exp.Expr | None:
     """The body of a user's scalar macro with its arguments put in, or None if `node` calls none."""
     if not isinstance(node, exp.Func) or not facts.macros:
         return None
-    macro = facts.macros.get(function_name(node))
-    if macro is None or macro.is_table:
+    overloads = [macro for macro in facts.macros.get(function_name(node), ()) if not macro.is_table]
+    if not overloads:
         return None
     arguments = list(node.expressions) if isinstance(node, exp.Anonymous) else list(node.iter_expressions())
-    named = any(isinstance(argument, exp.PropertyEQ) for argument in arguments)
-    if named or len(arguments) != len(macro.parameters):
-        raise UnsupportedError(f"the macro {macro.name} with default or named arguments{place(node)}")
-    body = read(macro.body)
-    values = {name.lower(): value for name, value in zip(macro.parameters, arguments, strict=True)}
-    return exp.Paren(this=substitute_names(body, values))
-
-
-def substitute_names(body: exp.Expr, values: Mapping[str, exp.Expr]) -> exp.Expr:
-    """Replace the unqualified columns of `body` named in `values` (lower case)."""
-
-    def replace(node: exp.Expr) -> exp.Expr:
-        if isinstance(node, exp.Column) and not node.table and node.name.lower() in values:
-            return exp.Paren(this=values[node.name.lower()].copy())
-        return node
-
-    return body.copy().transform(replace)
+    return exp.Paren(this=expand_call(overloads, arguments, node))
 
 
 def no_alias(_name: str) -> exp.Expr | None:

@@ -9,7 +9,8 @@ from sqlglot import exp
 
 from dbt_openivm.compiler.algebra import Constant, Operator, Scan, UnionAll, unique_name
 from dbt_openivm.compiler.facts import SQL_VIEW, CompileFacts, Relation
-from dbt_openivm.compiler.lower.expressions import Binder, function_name, substitute_names
+from dbt_openivm.compiler.lower.expressions import Binder, function_name
+from dbt_openivm.compiler.lower.macros import expand_call
 from dbt_openivm.compiler.lower.reading import read
 from dbt_openivm.compiler.lower.references import FILE_READERS
 from dbt_openivm.compiler.lower.scope import Scope
@@ -136,13 +137,9 @@ class Lowering:
 
     def table_function(self, item: exp.Table) -> Lowered:
         name = function_name(item.this)
-        macro = self.facts.macros.get(name)
-        if macro is not None and macro.is_table:
-            arguments = list(item.this.expressions)
-            if len(arguments) != len(macro.parameters):
-                raise UnsupportedError(f"the table macro {name} with default or named arguments{place(item)}")
-            values = {p.lower(): a for p, a in zip(macro.parameters, arguments, strict=True)}
-            body = substitute_names(read(macro.body), values)
+        overloads = [macro for macro in self.facts.macros.get(name, ()) if macro.is_table]
+        if overloads:
+            body = expand_call(overloads, list(item.this.expressions), item)
             return Lowering(self.facts, self.context, {}, self.depth + 1).query(body)
         relation = self.facts.relations.get(table_text(item))
         if relation is None or name not in FILE_READERS:
