@@ -69,7 +69,7 @@ class BagProgram(NodeProgram):
         query = sql.text(sql.union_all([self.rows(fragment, weighted=True) for fragment in fragments]))
         columns = column_list(self.names)
         shared = {"delta": DELTA, "columns": columns, "weight": f'"{MULTIPLICITY}"'}
-        outputs, keys, same = self.comparison()
+        outputs, keys, same = self.comparison(target)
         steps = [
             Step(
                 "ivm_consolidate", {**shared, "query": query, "outputs": outputs, "keys": keys}, "consolidate the delta"
@@ -102,11 +102,9 @@ class BagProgram(NodeProgram):
             )
         return [*steps, drop(DELTA)]
 
-    def comparison(self) -> tuple[list[str], list[str], list[str]]:
+    def comparison(self, target: Target) -> tuple[list[str], list[str], list[str]]:
         """What a consolidated row shows, what rows are grouped by, when a row of the state is one of the delta."""
-        columns = [Column(name, type_) for name, type_ in zip(self.names, self.types, strict=False)]
-        if not columns:
-            names = column_list(self.names)
-            return names, names, [f"t.{name} IS NOT DISTINCT FROM d.{name}" for name in names]
+        types = self.types or ("",) * len(self.names)
+        columns = target.columns or tuple(map(Column, self.names, types))
         pairs = zip(row_keys(columns, "t."), row_keys(columns, "d."), strict=True)
         return row_outputs(columns), row_keys(columns), [f"{held} IS NOT DISTINCT FROM {gone}" for held, gone in pairs]

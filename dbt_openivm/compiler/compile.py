@@ -119,12 +119,12 @@ def compile(query: str, facts: CompileFacts) -> RefreshPlan:  # noqa: A001 - the
 def plan_node(node: Node, facts: CompileFacts) -> PlanNode:
     names = tuple(c.name for c in facts.output) if node.number is None and facts.output else node.columns
     keys = tuple(dict.fromkeys(op.relation.key for op in node.core.walk() if isinstance(op, Scan)))
+    types = tuple(column.type for column in facts.output) if node.number is None else ()
     program: NodeProgram
     if node.aggregate is None:
-        types = tuple(column.type for column in facts.output) if node.number is None else ()
         program = BagProgram(node, names, types)
     else:
-        program = GroupedProgram(node, names, decompose(node.aggregate))
+        program = GroupedProgram(node, names, decompose(node.aggregate), types)
     return PlanNode(node.number, keys, program)
 
 

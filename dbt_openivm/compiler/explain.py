@@ -100,6 +100,7 @@ def program(plan: RefreshPlan, render: Render) -> list[str]:
             f"openivm_delta_openivm_visible_{name}",
             2,
             node.number is not None,
+            plan.output if node.number is None else (),
         )
         for step in node.program.incremental(states, target):
             lines += [f"-- {name}: {step.label}", render(step.macro, step.arguments) + ";", ""]

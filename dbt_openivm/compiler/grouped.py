@@ -14,6 +14,7 @@ from dbt_openivm.compiler import sql
 from dbt_openivm.compiler.algebra import Aggregate, column
 from dbt_openivm.compiler.components import Component, Decomposition, parse
 from dbt_openivm.compiler.fragment import Fragment
+from dbt_openivm.compiler.keys import FLOATING, kept_by_update
 from dbt_openivm.compiler.plan import (
     AGGREGATE_GROUP,
     AGGREGATE_HAVING,
@@ -24,7 +25,7 @@ from dbt_openivm.compiler.plan import (
     Step,
     Target,
 )
-from dbt_openivm.compiler.publish import OLD, column_list, drop
+from dbt_openivm.compiler.publish import OLD, column_list, drop, told_apart
 from dbt_openivm.compiler.rules import Context, SourceState, delta, new
 from dbt_openivm.compiler.split import Node
 from dbt_openivm.names import COUNT_STAR, HAVING, MULTIPLICITY, quote
@@ -32,6 +33,9 @@ from dbt_openivm.names import COUNT_STAR, HAVING, MULTIPLICITY, quote
 DELTA = "openivm_delta"
 AFFECTED = "openivm_affected"
 STALE = "openivm_stale"
+REWRITTEN = "openivm_rewritten"
+"""A list in the state: DuckDB writes the whole row anew where an UPDATE sets one."""
+EMPTY_LIST = "CAST([] AS BOOLEAN[])"
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,11 +44,13 @@ class GroupedProgram(NodeProgram):
     node: with an aggregate.
     names: the visible columns as the user sees them, in order.
     parts: how the aggregate's calls are decomposed.
+    types: types of the visible columns, empty where unknown.
     """
 
     node: Node
     names: tuple[str, ...]
     parts: Decomposition
+    types: tuple[str, ...] = ()
 
     # --- what the state looks like ---------------------------------------------------------------------------------
 
@@ -141,6 +147,29 @@ class GroupedProgram(NodeProgram):
             result[HAVING] = self.node.having
         return result
 
+    @cached_property
+    def rewrites(self) -> bool:
+        """Whether an UPDATE of the state must write whole rows.
+
+        Otherwise DuckDB keeps an old value that it calls equal to the new one, such as 30 days for 1 month. Of an
+        aggregate that is maintained by addition, floating numbers are not exact to the bit anyway.
+        """
+        shown = [self.shown_type(name) for name in self.names if name not in self.key_columns.values()]
+        return any(
+            type_ is None or (kept_by_update(type_) and (self.recomputes or type_ not in FLOATING)) for type_ in shown
+        )
+
+    def shown_type(self, name: str) -> str | None:
+        """The type of a visible column, None if it is not known."""
+        index = self.names.index(name)
+        if self.types:
+            return self.types[index]
+        value = self.node.items[index][1]
+        if not sql.column_names(value):
+            return ""  # a constant
+        results = dict(zip((call for call, _ in self.aggregate.calls), self.aggregate.types, strict=False))
+        return results[value.name][1] if isinstance(value, exp.Column) and value.name in results else None
+
     # --- the whole state -------------------------------------------------------------------------------------------
 
     def state_query(self, states: Mapping[str, SourceState]) -> str:
@@ -160,6 +189,8 @@ class GroupedProgram(NodeProgram):
             items.append(sql.named(visible(sql.substitute(self.node.having, calls)), HAVING))
         if self.can_go_stale:
             items.append(sql.named(exp.Boolean(this=False), STALE))
+        if self.rewrites:
+            items.append(sql.named(parse(EMPTY_LIST), REWRITTEN))
         group = None if self.aggregate.scalar else [column(key) for key in self.key_names]
         return sql.select(items, [sql.derived(inner, "openivm_rows")], group=group)
 
@@ -275,6 +306,8 @@ class GroupedProgram(NodeProgram):
             inserts[STALE] = self.initially_stale or "false"
         if stale:
             updates[STALE] = stale
+        if self.rewrites:
+            updates[REWRITTEN] = inserts[REWRITTEN] = EMPTY_LIST
         return {
             "target": target.data,
             "source": source,
@@ -354,7 +387,8 @@ class GroupedProgram(NodeProgram):
 
     @property
     def state_columns(self) -> list[str]:
-        extra = ([HAVING] if self.node.having is not None else []) + ([STALE] if self.can_go_stale else [])
+        held = {HAVING: self.node.having is not None, STALE: self.can_go_stale, REWRITTEN: self.rewrites}
+        extra = [name for name, there in held.items() if there]
         return [*self.names, *self.hidden_keys, *(c.name for c in self.hidden_components), *extra]
 
     def recompute_touched(
@@ -412,7 +446,9 @@ class GroupedProgram(NodeProgram):
         return Step("ivm_keep_rows", {"name": OLD, **self.visible_rows(affected, target)}, "keep the old rows")
 
     def publish_changes(self, affected: str | None, target: Target) -> Step:
-        arguments = {"log": target.log, "old": OLD, "version": target.version, **self.visible_rows(affected, target)}
+        rows = told_apart(self.names, target)
+        new = self.visible_rows(affected, target)
+        arguments = {"log": target.log, "old": OLD, "version": target.version, "rows": rows, **new}
         return Step("ivm_publish", arguments, "publish the changed rows")
 
     def visible_rows(self, affected: str | None, target: Target) -> dict[str, object]:

@@ -54,6 +54,7 @@ class Target:
         log: the boundary's change log.
         version: the batch under which this refresh publishes.
         publish: whether anyone consumes the boundary's delta.
+        columns: the visible columns; empty where their types are not known yet.
     """
 
     data: str
@@ -61,6 +62,7 @@ class Target:
     log: str
     version: int
     publish: bool
+    columns: tuple[Column, ...] = ()
 
 
 class NodeProgram(ABC):

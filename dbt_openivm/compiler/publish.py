@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from dbt_openivm.compiler.facts import Column
+from dbt_openivm.compiler.keys import row_keys, row_outputs
 from dbt_openivm.compiler.plan import NodeProgram, Step, Target
 from dbt_openivm.compiler.rules import SourceState
 from dbt_openivm.names import quote
@@ -13,6 +15,12 @@ OLD = "openivm_old"
 
 def column_list(names: Sequence[str]) -> list[str]:
     return [quote(name) for name in names]
+
+
+def told_apart(names: Sequence[str], target: Target) -> dict[str, list[str]]:
+    """How visible rows are compared: by `keys`, since DuckDB calls values equal that a reader can tell apart."""
+    columns = target.columns or tuple(Column(name, "") for name in names)
+    return {"outputs": row_outputs(columns), "keys": row_keys(columns)}
 
 
 def build(program: NodeProgram, states: Mapping[str, SourceState], target: Target) -> list[Step]:
@@ -61,6 +69,7 @@ def full(program: NodeProgram, states: Mapping[str, SourceState], target: Target
     difference = {
         "log": target.log,
         "columns": column_list(program.visible_columns()),
+        "rows": told_apart(program.visible_columns(), target),
         "old": OLD,
         "source": target.visible,
         "affected": None,

@@ -157,7 +157,7 @@ class Application:
     def target(self, node: PlanNode, row: ViewRow) -> Target:
         # A consumer that registers while this refresh runs finds out from `log_start` that it cannot follow.
         consumed = node.number is not None or self.prepared.passed is not None
-        return Target(row.data.sql, row.visible.sql, row.log.sql, row.version + 1, consumed)
+        return Target(row.data.sql, row.visible.sql, row.log.sql, row.version + 1, consumed, row.columns)
 
     def clean_log(self, row: ViewRow, target: Target) -> None:
         """Remove what every consumer has passed; only this view's own refresh ever deletes from its log."""
@@ -202,7 +202,7 @@ class Application:
         follows = old is not None and not lost and self.can_follow(old, node) and self.intact(old)
         row = self.new_row(node, old, keep_generation=follows)
         publishes = follows and node.number is None and self.prepared.passed is not None
-        target = Target(row.data.sql, row.visible.sql, row.log.sql, row.version, publishes)
+        target = Target(row.data.sql, row.visible.sql, row.log.sql, row.version, publishes, self.plan.output)
         if publishes:
             self.runner.run(publish.full(node.program, states, target, reshape=True))
         else:

@@ -9,7 +9,7 @@ from typing import Any
 from dbt_openivm.compiler import publish
 from dbt_openivm.compiler.algebra import Operator
 from dbt_openivm.compiler.compile import analyse
-from dbt_openivm.compiler.facts import CompileFacts
+from dbt_openivm.compiler.facts import Column, CompileFacts
 from dbt_openivm.compiler.plan import FULL_REFRESH, PlanNode, RefreshPlan, Target
 from dbt_openivm.compiler.probe import resolve_types
 from dbt_openivm.compiler.rules import SourceState
@@ -53,8 +53,12 @@ def node_name(node: PlanNode) -> str:
     return "view" if node.number is None else f"node_{node.number}"
 
 
-def target_of(node: PlanNode, consumed: bool) -> Target:
-    """The objects of a node; internal nodes always have a consumer, the view itself only if `consumed`."""
+def target_of(node: PlanNode, consumed: bool, columns: tuple[Column, ...] = ()) -> Target:
+    """The objects of a node; internal nodes always have a consumer, the view itself only if `consumed`.
+
+    Args:
+        columns: the visible columns. The engine knows those of internal nodes from their build; here they are unknown.
+    """
     name = node_name(node)
     return Target(
         data=f"openivm_data_{name}",
@@ -62,6 +66,7 @@ def target_of(node: PlanNode, consumed: bool) -> Target:
         log=f"openivm_delta_{name}",
         version=VERSION,
         publish=consumed or node.number is not None,
+        columns=columns,
     )
 
 

@@ -165,7 +165,8 @@ class Programs:
         known = source_states(self.made.plan, self.made.facts, shape)
         lines = []
         for node in self.made.plan.nodes:
-            for step in node.program.incremental(known, target_of(node, consumed)):
+            columns = self.made.plan.output if node.number is None else ()
+            for step in node.program.incremental(known, target_of(node, consumed, columns)):
                 lines += self.step(node, step)
             known = with_node(known, node)
         return "\n".join(lines) or "(nothing: no source can change)"
