@@ -38,8 +38,8 @@ def is_call(node: exp.Expr, facts: CompileFacts) -> bool:
 
 
 def contains_call(node: exp.Expr, facts: CompileFacts) -> bool:
-    """Whether an aggregate call stands anywhere under `node`, a macro's body not counted."""
-    return any(is_call(part, facts) for part in node.walk())
+    """Whether an aggregate call stands under `node`, those of subqueries and of macros' bodies not counted."""
+    return any(is_call(part, facts) for part in node.walk(prune=lambda part: isinstance(part, exp.Query)))
 
 
 def describe(bound: exp.Expr) -> Call:

@@ -73,6 +73,7 @@ def _visit(
     context: tuple[str, str] | None,
     reached: Closure,
     above: frozenset[str],
+    within: str = "",
 ) -> None:
     named = {table.name.lower() for table in query.find_all(exp.Table)}
     for node in query.walk():
@@ -85,9 +86,9 @@ def _visit(
             reached.functions.add(name)
         for macro in () if name in above else facts.macros.get(name, ()):
             reached.texts.append(macro.text)
-            _visit(read(macro.body), facts, context, reached, above | {name})
+            _visit(read(macro.body), facts, context, reached, above | {name}, f" of the macro {name}")
         if reached.volatile is None:
-            reached.volatile = volatile_construct(node, facts)
+            reached.volatile = volatile_construct(node, facts, within)
 
 
 def _visit_table(
@@ -108,7 +109,7 @@ def _visit_table(
     elif relation.key not in above:
         reached.texts.append(f"view {relation.key}: {relation.definition}")
         inner = read(relation.definition or "")
-        _visit(inner, facts, relation.context, reached, above | {relation.key})
+        _visit(inner, facts, relation.context, reached, above | {relation.key}, f" of the view {relation.key}")
 
 
 def means_cte(table: exp.Table) -> bool:
@@ -148,15 +149,20 @@ def is_fixed(node: exp.Table) -> bool:
     return False
 
 
-def volatile_construct(node: exp.Expr, facts: CompileFacts) -> str | None:
-    """A sentence's beginning such as ``random() at line 4``, if `node` is volatile."""
+def volatile_construct(node: exp.Expr, facts: CompileFacts, within: str = "") -> str | None:
+    """A sentence such as ``random() at line 4 cannot be maintained, ..``, if `node` is volatile.
+
+    Args:
+        within: which view or macro the line is of, if it is not the query's own.
+    """
+    where = place(node) + within
     for kind, name in CLOCKS:
         if isinstance(node, kind):
-            return f"{name}{place(node)} cannot be maintained, since its value changes without a change of data"
+            return f"{name}{where} cannot be maintained, since its value changes without a change of data"
     name = function_name(node)
     ages = name == "age" and len(list(node.iter_expressions())) == 1  # age(x) is counted from today
     if ages or (name and name in facts.volatile_functions):
-        return f"{name}(){place(node)} cannot be maintained, since its value changes without a change of data"
+        return f"{name}(){where} cannot be maintained, since its value changes without a change of data"
     if isinstance(node, exp.TableSample) and not node.args.get("seed"):
-        return f"a sample without a fixed seed{place(node)} cannot be maintained, since it differs every time"
+        return f"a sample without a fixed seed{where} cannot be maintained, since it differs every time"
     return None

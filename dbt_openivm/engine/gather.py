@@ -153,7 +153,8 @@ AGGREGATE_MACROS = frozenset(
 )
 
 # DuckDB marks date functions as consistent within a query only, because they depend on the time zone. The time zone
-# is part of how a query is run, as for any other model: it does not make a function volatile.
+# is part of how a query is run, as for any other model: it does not make a function volatile. And error() has no value
+# that could change: DuckDB marks it so that it is not evaluated too early.
 NOT_VOLATILE = frozenset(
     [
         "+",
@@ -175,6 +176,7 @@ NOT_VOLATILE = frozenset(
         "dayofyear",
         "decade",
         "era",
+        "error",
         "generate_series",
         "hour",
         "isodow",

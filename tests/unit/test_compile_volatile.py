@@ -64,6 +64,7 @@ STABLE = [
     "SELECT 'now()' AS text, k AS random FROM t",
     "SELECT time_bucket(INTERVAL 1 DAY, seen) AS b, count(*) AS n FROM t GROUP BY b",
     "SELECT date_diff('day', d, DATE '2024-01-01') AS days FROM t",
+    "SELECT CASE WHEN k < 0 THEN error('below zero') ELSE k END AS k FROM t",
 ]
 
 
@@ -92,6 +93,16 @@ def test_the_reason_names_construct_and_place(connection: Any) -> None:
     plan = compiled(connection, "SELECT\n  k,\n  random() AS r\nFROM t").plan
     assert plan.reason is not None
     assert plan.reason.startswith("random() at line 3 ")
+
+
+def test_the_reason_tells_a_line_of_the_query_from_one_of_a_view_or_macro(connection: Any) -> None:
+    for query, words in (
+        ("SELECT\n k FROM above", "random() at line 1 of the view memory.main.direct "),
+        ("SELECT\n age_of(d) AS a FROM t", "current_date at line 1 of the macro age_of "),
+    ):
+        reason = compiled(connection, query).plan.reason
+        assert reason is not None
+        assert reason.startswith(words)
 
 
 def test_what_the_compiler_cannot_read_is_never_taken_for_unchanged(connection: Any) -> None:

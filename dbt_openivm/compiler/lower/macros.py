@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from dbt_openivm.compiler.facts import Macro
 from dbt_openivm.compiler.lower.reading import read
-from dbt_openivm.compiler.places import place
+from dbt_openivm.compiler.places import line, place
 from dbt_openivm.compiler.sql import cast, text
 from dbt_openivm.errors import UnsupportedError
 
@@ -33,7 +33,16 @@ def expand_call(overloads: Sequence[Macro], arguments: Sequence[exp.Expr], node:
     if len(found) > 1:
         raise UnsupportedError(f"the macro {name}, whose overloads differ by type only,{place(node)}")
     macro, values = found[0]
-    return substitute_names(read(macro.body), values)
+    return substitute_names(at(read(macro.body), node), values)
+
+
+def at(body: exp.Expr, call: exp.Expr) -> exp.Expr:
+    """`body` as if it stood where the call does: lines within a macro say nothing to the reader of a query."""
+    for part in body.walk():
+        part.meta.pop("line", None)
+    if (number := line(call)) is not None:
+        body.meta["line"] = number
+    return body
 
 
 def matched(macro: Macro, arguments: Sequence[exp.Expr]) -> Values | None:
