@@ -98,7 +98,7 @@ def test_the_reason_names_construct_and_place(connection: Any) -> None:
 def test_the_reason_tells_a_line_of_the_query_from_one_of_a_view_or_macro(connection: Any) -> None:
     for query, words in (
         ("SELECT\n k FROM above", "random() at line 1 of the view memory.main.direct "),
-        ("SELECT\n age_of(d) AS a FROM t", "current_date at line 1 of the macro age_of "),
+        ("SELECT\n age_of(d) AS a FROM t", "current_date of the macro age_of "),
     ):
         reason = compiled(connection, query).plan.reason
         assert reason is not None
