@@ -8,12 +8,16 @@ on how a relation was called in the user's query. A relation is a Z-set througho
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
 from dbt_openivm.compiler.facts import Relation
+from dbt_openivm.compiler.sql import column_names
+
+Names = tuple[tuple[str, int, str], ...]
+"""Output columns of a join as (output name, index of the input, column of the input)."""
 
 
 def column(name: str) -> exp.Column:
@@ -21,9 +25,13 @@ def column(name: str) -> exp.Column:
     return exp.Column(this=exp.to_identifier(name, quoted=True))
 
 
+Narrowed = tuple["Operator", tuple[set[str], ...]]
+"""An operator that computes no more than it must, and the columns that it reads of each input."""
+
+
 @dataclass(frozen=True)
 class Operator(ABC):
-    """Base of all operators."""
+    """Base of all operators. A pass that only needs the shape of the tree works on these methods, for any operator."""
 
     @property
     @abstractmethod
@@ -33,6 +41,15 @@ class Operator(ABC):
     @property
     def inputs(self) -> tuple[Operator, ...]:
         return ()
+
+    def with_inputs(self, inputs: tuple[Operator, ...]) -> Operator:
+        """The same operator over other inputs, which offer the columns that it reads."""
+        assert not inputs
+        return self
+
+    @abstractmethod
+    def narrowed(self, used: set[str]) -> Narrowed:
+        """The operator with no output column but `used` where it can do without, and what it reads of each input."""
 
     def walk(self) -> Iterator[Operator]:
         yield self
@@ -51,6 +68,9 @@ class Scan(Operator):
     def columns(self) -> tuple[str, ...]:
         return tuple(out for out, _ in self.names)
 
+    def narrowed(self, used: set[str]) -> Narrowed:
+        return replace(self, names=tuple(pair for pair in self.names if pair[0] in used)), ()
+
 
 @dataclass(frozen=True, eq=False)
 class Constant(Operator):
@@ -62,6 +82,9 @@ class Constant(Operator):
     @property
     def columns(self) -> tuple[str, ...]:
         return self.names
+
+    def narrowed(self, used: set[str]) -> Narrowed:  # noqa: ARG002 - a few constants cost nothing
+        return self, ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +102,12 @@ class Filter(Operator):
     def inputs(self) -> tuple[Operator, ...]:
         return (self.child,)
 
+    def with_inputs(self, inputs: tuple[Operator, ...]) -> Operator:
+        return replace(self, child=inputs[0])
+
+    def narrowed(self, used: set[str]) -> Narrowed:
+        return self, (used | column_names(self.predicate),)
+
 
 @dataclass(frozen=True, eq=False)
 class Project(Operator):
@@ -95,6 +124,13 @@ class Project(Operator):
     def inputs(self) -> tuple[Operator, ...]:
         return (self.child,)
 
+    def with_inputs(self, inputs: tuple[Operator, ...]) -> Operator:
+        return replace(self, child=inputs[0])
+
+    def narrowed(self, used: set[str]) -> Narrowed:
+        items = tuple(item for item in self.items if item[0] in used)
+        return replace(self, items=items), (names_of(value for _, value in items),)
+
 
 @dataclass(frozen=True, eq=False)
 class Join(Operator):
@@ -104,7 +140,7 @@ class Join(Operator):
     """
 
     children: tuple[Operator, ...]
-    names: tuple[tuple[str, int, str], ...]
+    names: Names
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -113,6 +149,113 @@ class Join(Operator):
     @property
     def inputs(self) -> tuple[Operator, ...]:
         return self.children
+
+    def with_inputs(self, inputs: tuple[Operator, ...]) -> Operator:
+        return replace(self, children=inputs)
+
+    def narrowed(self, used: set[str]) -> Narrowed:
+        names = tuple(entry for entry in self.names if entry[0] in used)
+        return replace(self, names=names), read_of(names, len(self.children))
+
+
+@dataclass(frozen=True, eq=False)
+class SemiJoin(Operator):
+    """The rows of `left` for which `right` holds a row that fulfils `on` (with `anti`: holds none).
+
+    Attributes:
+        on: over the columns of `left` and those of `right` as `right_names` calls them.
+        right_names: (name in `on`, column of `right`).
+        types: types of the columns of `left`, then of those of `right`; None before they are resolved, or unknown.
+    """
+
+    left: Operator
+    right: Operator
+    on: exp.Expr
+    right_names: tuple[tuple[str, str], ...]
+    anti: bool = False
+    types: tuple[str, ...] | None = None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.left.columns
+
+    @property
+    def inputs(self) -> tuple[Operator, ...]:
+        return (self.left, self.right)
+
+    def with_inputs(self, inputs: tuple[Operator, ...]) -> Operator:
+        return replace(self, left=inputs[0], right=inputs[1])
+
+    def narrowed(self, used: set[str]) -> Narrowed:
+        wanted = column_names(self.on)
+        right_names = tuple(pair for pair in self.right_names if pair[0] in wanted)
+        left = used | (wanted - {name for name, _ in right_names})
+        return replace(self, right_names=right_names), (left, {inner for _, inner in right_names})
+
+
+@dataclass(frozen=True, eq=False)
+class OuterJoin(Operator):
+    """LEFT, RIGHT or FULL join of two inputs: the pairs that fulfil `on`, and unmatched rows padded with NULL.
+
+    Attributes:
+        on: over the output columns.
+        names: as of a Join.
+        left_kept, right_kept: whether the unmatched rows of that input stay.
+        types: types of the columns of `left`, then of those of `right`; None before they are resolved, or unknown.
+    """
+
+    left: Operator
+    right: Operator
+    on: exp.Expr
+    names: Names
+    left_kept: bool
+    right_kept: bool
+    types: tuple[str, ...] | None = None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(out for out, _, _ in self.names)
+
+    @property
+    def inputs(self) -> tuple[Operator, ...]:
+        return (self.left, self.right)
+
+    def with_inputs(self, inputs: tuple[Operator, ...]) -> Operator:
+        return replace(self, left=inputs[0], right=inputs[1])
+
+    def narrowed(self, used: set[str]) -> Narrowed:
+        wanted = used | column_names(self.on)
+        names = tuple(entry for entry in self.names if entry[0] in wanted)
+        return replace(self, names=names), read_of(names, 2)
+
+
+@dataclass(frozen=True, eq=False)
+class Unnest(Operator):
+    """Linear: one row for each element of the lists, which go side by side as within one SELECT of DuckDB.
+
+    The shorter lists end in NULL; a row whose lists are all empty or NULL goes.
+
+    Attributes:
+        items: (name, list over the child's columns).
+    """
+
+    child: Operator
+    items: tuple[tuple[str, exp.Expr], ...]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.child.columns + tuple(name for name, _ in self.items)
+
+    @property
+    def inputs(self) -> tuple[Operator, ...]:
+        return (self.child,)
+
+    def with_inputs(self, inputs: tuple[Operator, ...]) -> Operator:
+        return replace(self, child=inputs[0])
+
+    def narrowed(self, used: set[str]) -> Narrowed:
+        """Every list counts for the number of rows, shown or not."""
+        return self, ((used & set(self.child.columns)) | names_of(value for _, value in self.items),)
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,6 +271,14 @@ class UnionAll(Operator):
     @property
     def inputs(self) -> tuple[Operator, ...]:
         return self.children
+
+    def with_inputs(self, inputs: tuple[Operator, ...]) -> Operator:
+        return replace(self, children=inputs)
+
+    def narrowed(self, used: set[str]) -> Narrowed:
+        """Columns go by position: whoever narrows the inputs gives each exactly those columns (see `prune`)."""
+        positions = [index for index, name in enumerate(self.columns) if name in used]
+        return self, tuple({child.columns[index] for index in positions} for child in self.children)
 
 
 @dataclass(frozen=True)
@@ -175,16 +326,112 @@ class Aggregate(Operator):
     def inputs(self) -> tuple[Operator, ...]:
         return (self.child,)
 
+    def with_inputs(self, inputs: tuple[Operator, ...]) -> Operator:
+        return replace(self, child=inputs[0])
 
-LINEAR = (Scan, Constant, Filter, Project, Join, UnionAll)
-"""Operators whose delta is made from the deltas of their inputs alone."""
+    def narrowed(self, used: set[str]) -> Narrowed:
+        calls = tuple(entry for entry in self.calls if entry[0] in used)
+        expressions = [value for _, value in self.keys] + [call.expression for _, call in calls]
+        return replace(self, calls=calls), (names_of(expressions),)
 
 
-def top_aggregate(operator: Operator) -> Aggregate | None:
-    """The aggregate below a chain of filters and projections, if the chain ends in one."""
+class Keyed(Operator):
+    """Non-linear: the output rows of a key depend on the input rows of that key only; so touched keys are recomputed.
+
+    Without keys, everything is one key. Output rows of a key may differ between two computations over the same rows
+    (ties in a window's order), so old rows are always taken from the state.
+    """
+
+    @property
+    @abstractmethod
+    def key_names(self) -> tuple[str, ...]:
+        """Hidden columns, which the operator's rows offer beside `columns`."""
+
+    @property
+    @abstractmethod
+    def input_keys(self) -> tuple[tuple[exp.Expr, ...], ...]:
+        """The keys as expressions over each input."""
+
+
+@dataclass(frozen=True, eq=False)
+class Window(Keyed):
+    """Window calls that share the keys of their partitions.
+
+    Attributes:
+        calls: (name, call); the call is an `exp.Window` over the child's columns.
+        keys: (hidden name, expression over the child's columns) that stand in the PARTITION BY of every call.
+    """
+
+    child: Operator
+    calls: tuple[tuple[str, exp.Expr], ...]
+    keys: tuple[tuple[str, exp.Expr], ...]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.child.columns + tuple(name for name, _ in self.calls)
+
+    @property
+    def inputs(self) -> tuple[Operator, ...]:
+        return (self.child,)
+
+    def with_inputs(self, inputs: tuple[Operator, ...]) -> Operator:
+        return replace(self, child=inputs[0])
+
+    def narrowed(self, used: set[str]) -> Narrowed:
+        calls = tuple(entry for entry in self.calls if entry[0] in used)
+        read = names_of([value for _, value in (*calls, *self.keys)])
+        return replace(self, calls=calls), ((used & set(self.child.columns)) | read,)
+
+    @property
+    def key_names(self) -> tuple[str, ...]:
+        return tuple(name for name, _ in self.keys)
+
+    @property
+    def input_keys(self) -> tuple[tuple[exp.Expr, ...], ...]:
+        return (tuple(value for _, value in self.keys),)
+
+
+NODES = (Aggregate, Keyed)
+"""Operators that need a state of their own."""
+
+
+def top_node(operator: Operator) -> Operator | None:
+    """The operator with a state below a chain of filters and projections, if the chain ends in one."""
     while isinstance(operator, Filter | Project):
         operator = operator.child
-    return operator if isinstance(operator, Aggregate) else None
+    return operator if isinstance(operator, NODES) else None
+
+
+def shared_operators(operator: Operator) -> frozenset[int]:
+    """Ids of the operators that stand below several others."""
+    seen: set[int] = set()
+    shared: set[int] = set()
+    pending = [operator]
+    while pending:
+        for child in pending.pop().inputs:
+            if id(child) in seen:
+                shared.add(id(child))
+            else:
+                seen.add(id(child))
+                pending.append(child)
+    return frozenset(shared)
+
+
+def names_of(expressions: Iterable[exp.Expr]) -> set[str]:
+    """The columns that any of the expressions reads."""
+    return {name for value in expressions for name in column_names(value)}
+
+
+def read_of(names: Names, inputs: int) -> tuple[set[str], ...]:
+    """The columns that `names` takes from each input."""
+    return tuple({inner for _, index, inner in names if index == position} for position in range(inputs))
+
+
+def exactly(operator: Operator, columns: tuple[str, ...]) -> Operator:
+    """`operator` with these output columns in this order."""
+    if operator.columns == columns:
+        return operator
+    return Project(operator, tuple((name, column(name)) for name in columns))
 
 
 def unique_name(name: str, taken: set[str]) -> str:

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from dbt_openivm.compiler import sql
+from dbt_openivm.compiler.algebra import OuterJoin, SemiJoin
 from dbt_openivm.compiler.facts import Column
 from dbt_openivm.compiler.fragment import Fragment
 from dbt_openivm.compiler.keys import row_keys, row_outputs
-from dbt_openivm.compiler.plan import SIMPLE_PROJECTION, NodeProgram, Step, Target
-from dbt_openivm.compiler.publish import column_list, drop
+from dbt_openivm.compiler.plan import OUTER_JOIN, SEMI_ANTI_RECOMPUTE, SIMPLE_PROJECTION, NodeProgram, Step, Target
+from dbt_openivm.compiler.publish import column_list, drop, dropped, filled
 from dbt_openivm.compiler.rules import Context, SourceState, delta, new
 from dbt_openivm.compiler.split import Node
 from dbt_openivm.names import MULTIPLICITY
@@ -32,7 +33,14 @@ class BagProgram(NodeProgram):
     node: Node
     names: tuple[str, ...]
     types: tuple[str, ...] = ()
-    refresh_type = SIMPLE_PROJECTION
+
+    @property
+    def refresh_type(self) -> str:  # type: ignore[override]
+        # computed, where other programs have a constant
+        kinds = {type(operator) for operator in self.node.core.walk()}
+        if SemiJoin in kinds:
+            return SEMI_ANTI_RECOMPUTE
+        return OUTER_JOIN if OuterJoin in kinds else SIMPLE_PROJECTION
 
     def visible_columns(self) -> tuple[str, ...]:
         return self.names
@@ -48,9 +56,13 @@ class BagProgram(NodeProgram):
         return fragment.select(items, weighted)
 
     def incremental(self, states: Mapping[str, SourceState], target: Target) -> list[Step]:
-        fragments = delta(self.node.core, Context(states))
+        context = Context(states)
+        fragments = delta(self.node.core, context)
         if not fragments:
             return []
+        return [*filled(context), *self.changes(fragments, target), *dropped(context)]
+
+    def changes(self, fragments: list[Fragment], target: Target) -> list[Step]:
         unweighted = all(fragment.weight is None for fragment in fragments)
         if unweighted and not target.publish:
             query = sql.text(sql.union_all([self.rows(fragment) for fragment in fragments]))

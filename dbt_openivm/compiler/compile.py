@@ -16,6 +16,7 @@ from dbt_openivm.compiler.components import decompose
 from dbt_openivm.compiler.facts import NODE, Column, CompileFacts, Relation
 from dbt_openivm.compiler.full import FullProgram
 from dbt_openivm.compiler.grouped import GroupedProgram
+from dbt_openivm.compiler.keyed import KeyedProgram
 from dbt_openivm.compiler.lower.query import lower
 from dbt_openivm.compiler.lower.references import parse
 from dbt_openivm.compiler.plan import FULL_REFRESH, NodeProgram, PlanNode, RefreshPlan
@@ -118,13 +119,16 @@ def compile(query: str, facts: CompileFacts) -> RefreshPlan:  # noqa: A001 - the
 
 def plan_node(node: Node, facts: CompileFacts) -> PlanNode:
     names = tuple(c.name for c in facts.output) if node.number is None and facts.output else node.columns
-    keys = tuple(dict.fromkeys(op.relation.key for op in node.core.walk() if isinstance(op, Scan)))
+    scans = [op for core in node.cores for op in core.walk() if isinstance(op, Scan)]
+    keys = tuple(dict.fromkeys(scan.relation.key for scan in scans))
     types = tuple(column.type for column in facts.output) if node.number is None else ()
     program: NodeProgram
-    if node.aggregate is None:
+    if node.top is None:
         program = BagProgram(node, names, types)
-    else:
+    elif node.aggregate is not None:
         program = GroupedProgram(node, names, decompose(node.aggregate), types)
+    else:
+        program = KeyedProgram(node, names)
     return PlanNode(node.number, keys, program)
 
 

@@ -6,7 +6,20 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from dbt_openivm.compiler import sql
-from dbt_openivm.compiler.algebra import Aggregate, Constant, Filter, Join, Operator, Project, Scan, UnionAll
+from dbt_openivm.compiler.algebra import (
+    Aggregate,
+    Constant,
+    Filter,
+    Join,
+    Operator,
+    OuterJoin,
+    Project,
+    Scan,
+    SemiJoin,
+    UnionAll,
+    Unnest,
+    Window,
+)
 from dbt_openivm.compiler.bag import BagProgram
 from dbt_openivm.compiler.facts import CompileFacts
 from dbt_openivm.compiler.grouped import GroupedProgram
@@ -21,7 +34,11 @@ RULES = {
     Filter: "linear: filters the delta",
     Project: "linear: computes from the delta",
     Join: "telescoping: each input's delta with the new rows of those before and the old rows of those after it",
+    SemiJoin: "the delta's rows with a match, and old rows whose match appeared or vanished",
+    OuterJoin: "the delta's rows with their matches, new matches, and old rows that gained the first or lost the last",
     UnionAll: "linear: adds the deltas",
+    Unnest: "linear: takes the delta's lists apart",
+    Window: "recomputes the touched partitions",
     Aggregate: "groups: adds the delta's change to the state of its groups",
 }
 

@@ -25,7 +25,7 @@ from dbt_openivm.compiler.plan import (
     Step,
     Target,
 )
-from dbt_openivm.compiler.publish import OLD, column_list, drop, told_apart
+from dbt_openivm.compiler.publish import OLD, column_list, drop, dropped, filled, told_apart
 from dbt_openivm.compiler.rules import Context, SourceState, delta, new
 from dbt_openivm.compiler.split import Node
 from dbt_openivm.names import COUNT_STAR, HAVING, MULTIPLICITY, quote
@@ -232,6 +232,9 @@ class GroupedProgram(NodeProgram):
         fragments = delta(self.node.core, context)
         if not fragments:
             return []
+        return [*filled(context), *self.changes(states, fragments, target), *dropped(context)]
+
+    def changes(self, states: Mapping[str, SourceState], fragments: list[Fragment], target: Target) -> list[Step]:
         if self.recomputes:
             return self.recompute_touched(states, fragments, target)
         mixed = any(fragment.weight is not None for fragment in fragments)

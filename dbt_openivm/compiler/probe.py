@@ -13,7 +13,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from dbt_openivm.compiler import sql
-from dbt_openivm.compiler.algebra import Aggregate, Filter, Join, Operator, Project, Scan, UnionAll, column
+from dbt_openivm.compiler.algebra import Aggregate, Operator, OuterJoin, Project, Scan, SemiJoin, UnionAll, column
 from dbt_openivm.compiler.rules import Context, SourceState, new
 
 Types = tuple[str, ...]
@@ -54,6 +54,8 @@ def probes(operator: Operator) -> list[str]:
     for op in operator.walk():
         if isinstance(op, UnionAll) and op.columns:
             wanted.extend(rows_query(part) for part in (op, *op.children))
+        elif isinstance(op, SemiJoin | OuterJoin):
+            wanted.extend(rows_query(part) for part in op.inputs if part.columns)
         elif isinstance(op, Aggregate) and op.calls:
             wanted.append(argument_query(op))
     return list(dict.fromkeys(wanted))
@@ -70,8 +72,19 @@ def call_types(aggregate: Aggregate, types: Mapping[str, Types]) -> tuple[tuple[
     return tuple((arguments.get(name), result) for (name, _), result in zip(aggregate.calls, results, strict=True))
 
 
+def side_types(join: SemiJoin | OuterJoin, types: Mapping[str, Types]) -> Types | None:
+    """Types of the columns of both sides; None where some are unknown."""
+    found: Types = ()
+    for part in join.inputs:
+        answer = types.get(rows_query(part)) if part.columns else ()
+        if answer is None:
+            return None
+        found += answer
+    return found
+
+
 def resolve_types(operator: Operator, types: Mapping[str, Types]) -> Operator:
-    """Note the types of aggregate calls, and cast the branches of every UNION ALL to the types of the union.
+    """Note the types of aggregate calls and of both sides of joins; cast the branches of every UNION ALL to its types.
 
     DuckDB coerces branches when they meet; a delta may come from one branch alone and would keep that branch's type.
     """
@@ -83,19 +96,16 @@ def resolve_types(operator: Operator, types: Mapping[str, Types]) -> Operator:
         return memo[id(op)]
 
     def rebuilt(op: Operator) -> Operator:
+        inputs = tuple(visit(child) for child in op.inputs)
         if isinstance(op, UnionAll):
             wanted = types.get(rows_query(op)) if op.columns else None
-            children = tuple(retyped(visit(child), wanted, types.get(rows_query(child))) for child in op.children)
-            return UnionAll(children)
-        if isinstance(op, Filter):
-            return Filter(visit(op.child), op.predicate)
-        if isinstance(op, Project):
-            return Project(visit(op.child), op.items)
-        if isinstance(op, Join):
-            return Join(tuple(visit(child) for child in op.children), op.names)
+            answers = [types.get(rows_query(child)) for child in op.children]
+            return UnionAll(tuple(retyped(child, wanted, have) for child, have in zip(inputs, answers, strict=True)))
+        if isinstance(op, SemiJoin | OuterJoin):
+            return replace(op, left=inputs[0], right=inputs[1], types=side_types(op, types))
         if isinstance(op, Aggregate):
-            return replace(op, child=visit(op.child), types=call_types(op, types))
-        return op
+            return replace(op, child=inputs[0], types=call_types(op, types))
+        return op.with_inputs(inputs)
 
     return visit(operator)
 

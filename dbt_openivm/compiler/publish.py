@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dbt_openivm.compiler.facts import Column
 from dbt_openivm.compiler.keys import row_keys, row_outputs
 from dbt_openivm.compiler.plan import NodeProgram, Step, Target
-from dbt_openivm.compiler.rules import SourceState
+from dbt_openivm.compiler.rules import Context, SourceState
 from dbt_openivm.names import quote
 
 OLD = "openivm_old"
@@ -79,6 +79,15 @@ def full(program: NodeProgram, states: Mapping[str, SourceState], target: Target
     }
     shown = [boundary(program, target)] if reshape else []
     return [keep, create, *shown, Step("ivm_publish", difference, "publish the difference", counts=True), drop(OLD)]
+
+
+def filled(context: Context) -> list[Step]:
+    """Fill the temporary tables that the fragments of a context read."""
+    return [Step("ivm_keep_query", {"name": kept.table, "query": kept.query}, kept.label) for kept in context.kept]
+
+
+def dropped(context: Context) -> list[Step]:
+    return [drop(kept.table) for kept in context.kept]
 
 
 def drop(name: str, after: str | None = None) -> Step:

@@ -11,14 +11,14 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from dbt_openivm.compiler.algebra import (
+    NODES,
     Aggregate,
     Filter,
-    Join,
     Operator,
     Project,
     Scan,
-    UnionAll,
     column,
+    shared_operators,
 )
 from dbt_openivm.compiler.facts import NODE, Column, Relation
 from dbt_openivm.compiler.sql import substitute
@@ -32,17 +32,27 @@ class Node:
 
     Attributes:
         number: of an internal node, counted from 1; None for the model itself.
-        core: linear operators only.
-        aggregate: the aggregate over `core`, or None for a bag of the core's rows.
-        items: the visible columns, over the aggregate's (or the core's) columns.
-        having: which groups are visible; None for all.
+        cores: what the node reads: the inputs of `top`, made of operators without a state only.
+        top: the operator with a state over `cores`; None for a bag of the one core's rows.
+        items: the visible columns, over the columns of `top` (or the core).
+        having: which rows of `top` are visible; None for all.
     """
 
     number: int | None
-    core: Operator
-    aggregate: Aggregate | None
+    cores: tuple[Operator, ...]
+    top: Operator | None
     items: Items
     having: exp.Expr | None
+
+    @property
+    def core(self) -> Operator:
+        """The one thing that it reads."""
+        [core] = self.cores
+        return core
+
+    @property
+    def aggregate(self) -> Aggregate | None:
+        return self.top if isinstance(self.top, Aggregate) else None
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -66,14 +76,11 @@ class _Splitter:
         """`operator` with every non-linear part replaced by a scan of an internal node."""
         if self.foldable(operator) is not None:
             return self.scan(operator)
-        if isinstance(operator, Filter | Project):
-            return replace(operator, child=self.core(operator.child))
-        if isinstance(operator, Join | UnionAll):
-            return replace(operator, children=tuple(self.core(child) for child in operator.children))
-        return operator
+        return operator.with_inputs(tuple(self.core(child) for child in operator.inputs))
 
-    def foldable(self, operator: Operator) -> Aggregate | None:
-        """The aggregate that `operator` and the filters and projections above it make one view with, if any.
+    def foldable(self, operator: Operator) -> Operator | None:
+        """The operator with a state that `operator` and the filters and projections above it make one view with, if
+        any.
 
         A shared operator below is a view of its own, so nothing above it is folded into it.
         """
@@ -84,7 +91,7 @@ class _Splitter:
             below = below.child
             if id(below) in self.shared:
                 return None
-        return below if isinstance(below, Aggregate) else None
+        return below if isinstance(below, NODES) else None
 
     def scan(self, operator: Operator) -> Scan:
         if id(operator) not in self.scans:
@@ -97,33 +104,18 @@ class _Splitter:
 
     def node(self, operator: Operator, number: int | None) -> Node:
         """The node whose visible rows are the operator's."""
-        aggregate = self.foldable(operator)
-        if aggregate is None:
+        top = self.foldable(operator)
+        if top is None:
             core = self.core(operator)
-            return Node(number, core, None, tuple((name, column(name)) for name in core.columns), None)
+            return Node(number, (core,), None, tuple((name, column(name)) for name in core.columns), None)
         items, having = fold(operator)
-        core = self.core(aggregate.child)
-        return Node(number, core, replace(aggregate, child=core), items, having)
-
-
-def shared_operators(operator: Operator) -> frozenset[int]:
-    """Ids of the operators that stand below several others."""
-    seen: set[int] = set()
-    shared: set[int] = set()
-    pending = [operator]
-    while pending:
-        for child in pending.pop().inputs:
-            if id(child) in seen:
-                shared.add(id(child))
-            else:
-                seen.add(id(child))
-                pending.append(child)
-    return frozenset(shared)
+        cores = tuple(self.core(child) for child in top.inputs)
+        return Node(number, cores, top.with_inputs(cores), items, having)
 
 
 def fold(operator: Operator) -> tuple[Items, exp.Expr | None]:
-    """A chain of filters and projections over an aggregate as one item list and one predicate."""
-    if isinstance(operator, Aggregate):
+    """A chain of filters and projections over an operator with a state as one item list and one predicate."""
+    if isinstance(operator, NODES):
         return tuple((name, column(name)) for name in operator.columns), None
     assert isinstance(operator, Filter | Project)
     items, having = fold(operator.child)

@@ -122,6 +122,31 @@ def column_names(expression: exp.Expr) -> set[str]:
     return {node.name for node in expression.find_all(exp.Column) if not node.args.get("table")}
 
 
+def zero() -> exp.Expr:
+    return exp.Literal.number(0)
+
+
+def conjuncts(predicate: exp.Expr) -> list[exp.Expr]:
+    """The parts of a conjunction, parentheses looked through."""
+    predicate = predicate.unnest()
+    if isinstance(predicate, exp.And):
+        return [*conjuncts(predicate.this), *conjuncts(predicate.expression)]
+    return [predicate]
+
+
+def with_source(query: exp.Select, source: exp.Expr) -> exp.Select:
+    """`query` with one more item in its FROM clause."""
+    if query.args.get("from_") is None:
+        query.set("from_", exp.From(this=source))
+    else:
+        query.append("joins", exp.Join(this=source))
+    return query
+
+
+def equal(left: exp.Expr, right: exp.Expr) -> exp.Expr:
+    return exp.EQ(this=operand(left), expression=operand(right))
+
+
 def null_safe_equal(left: exp.Expr, right: exp.Expr) -> exp.Expr:
     return exp.NullSafeEQ(this=operand(left), expression=operand(right))
 

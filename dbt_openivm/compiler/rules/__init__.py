@@ -6,76 +6,84 @@ must offer exactly the operator's columns.
 
 from __future__ import annotations
 
-from dbt_openivm.compiler.algebra import (
-    Aggregate,
-    Constant,
-    Filter,
-    Join,
-    Operator,
-    Project,
-    Scan,
-    UnionAll,
-)
+from collections.abc import Mapping
+from types import ModuleType
+
+from dbt_openivm.compiler import algebra
+from dbt_openivm.compiler.algebra import Keyed, Operator, Scan
 from dbt_openivm.compiler.fragment import Fragment
-from dbt_openivm.compiler.rules import aggregate as _aggregate
-from dbt_openivm.compiler.rules import constant as _constant
-from dbt_openivm.compiler.rules import filter as _filter
-from dbt_openivm.compiler.rules import join as _join
-from dbt_openivm.compiler.rules import project as _project
-from dbt_openivm.compiler.rules import scan as _scan
-from dbt_openivm.compiler.rules import union_all as _union_all
+from dbt_openivm.compiler.rules import (
+    aggregate,
+    constant,
+    filter,  # noqa: A004 - the operator's name
+    join,
+    outer_join,
+    project,
+    semi_join,
+    union_all,
+    unnest,
+    window,
+)
+from dbt_openivm.compiler.rules import scan as scan
 from dbt_openivm.compiler.rules.context import Context as Context
 from dbt_openivm.compiler.rules.context import SourceState as SourceState
+from dbt_openivm.compiler.rules.forms import Form, Forms
 from dbt_openivm.errors import InternalError
+
+RULES: Mapping[type[Operator], ModuleType] = {
+    algebra.Constant: constant,
+    algebra.Filter: filter,
+    algebra.Project: project,
+    algebra.Join: join,
+    algebra.SemiJoin: semi_join,
+    algebra.OuterJoin: outer_join,
+    algebra.UnionAll: union_all,
+    algebra.Unnest: unnest,
+    algebra.Aggregate: aggregate,
+    algebra.Window: window,
+}
+"""Each has ``delta(operator, context, forms)`` and ``whole(operator, context, form)``; a scan differs in every form."""
 
 
 def delta(operator: Operator, context: Context) -> list[Fragment]:
     """The operator's delta as a sum of fragments; empty if no source below it changed."""
     if isinstance(operator, Scan):
-        return _checked(operator, _scan.delta(operator, context))
-    if isinstance(operator, Constant):
-        return []
-    if isinstance(operator, Join):
-        return _checked(operator, _join.delta(operator, context, new, old, delta))
-    return _linear(operator, context, delta)
+        return _checked(operator, scan.delta(operator, context))
+    return _checked(operator, _rule(operator).delta(operator, context, FORMS))
 
 
 def new(operator: Operator, context: Context) -> list[Fragment]:
     """The operator's rows over the versions that this refresh reads."""
-    return (
-        _checked(operator, _scan.new(operator, context))
-        if isinstance(operator, Scan)
-        else _whole(operator, context, new)
-    )
+    if isinstance(operator, Scan):
+        return _checked(operator, scan.new(operator, context))
+    return _whole(operator, context, new)
 
 
 def old(operator: Operator, context: Context) -> list[Fragment]:
     """The operator's rows over the versions that the view has consumed."""
-    return (
-        _checked(operator, _scan.old(operator, context))
-        if isinstance(operator, Scan)
-        else _whole(operator, context, old)
-    )
+    if isinstance(operator, Scan):
+        return _checked(operator, scan.old(operator, context))
+    return _whole(operator, context, old)
 
 
-def _whole(operator: Operator, context: Context, form: _join.Form) -> list[Fragment]:
-    if isinstance(operator, Constant):
-        return _constant.rows(operator, context)
-    if isinstance(operator, Join):
-        return _checked(operator, _join.whole(operator, context, form))
-    if isinstance(operator, Aggregate):
-        return _aggregate.rows(operator, context, form(operator.child, context))
-    return _linear(operator, context, form)
+FORMS = Forms(delta, new, old)
 
 
-def _linear(operator: Operator, context: Context, form: _join.Form) -> list[Fragment]:
-    if isinstance(operator, Filter):
-        return _checked(operator, _filter.apply(operator, form(operator.child, context)))
-    if isinstance(operator, Project):
-        return _checked(operator, _project.apply(operator, form(operator.child, context)))
-    if isinstance(operator, UnionAll):
-        return _checked(operator, _union_all.apply(operator, lambda child: form(child, context)))
-    raise InternalError(f"No delta rule for the operator {type(operator).__name__}.")
+def keyed_rows(operator: Keyed, inputs: list[list[Fragment]], context: Context) -> Fragment:
+    """The rows of a `Keyed` operator with its keys beside them, over rows of its inputs."""
+    fragment: Fragment = _rule(operator).rows(operator, inputs, context)
+    return fragment
+
+
+def _whole(operator: Operator, context: Context, form: Form) -> list[Fragment]:
+    return _checked(operator, _rule(operator).whole(operator, context, form))
+
+
+def _rule(operator: Operator) -> ModuleType:
+    try:
+        return RULES[type(operator)]
+    except KeyError:
+        raise InternalError(f"No delta rule for the operator {type(operator).__name__}.") from None
 
 
 def _checked(operator: Operator, fragments: list[Fragment]) -> list[Fragment]:

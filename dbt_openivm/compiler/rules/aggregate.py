@@ -10,11 +10,17 @@ from dbt_openivm.compiler import sql
 from dbt_openivm.compiler.algebra import Aggregate, column
 from dbt_openivm.compiler.fragment import Fragment, over
 from dbt_openivm.compiler.rules.context import Context
+from dbt_openivm.compiler.rules.forms import Form, Forms
+from dbt_openivm.errors import InternalError
 
 
-def rows(operator: Aggregate, context: Context, child: list[Fragment]) -> list[Fragment]:
+def delta(operator: Aggregate, context: Context, forms: Forms) -> list[Fragment]:  # noqa: ARG001 - see above
+    raise InternalError("An aggregate was not split off into a view.")
+
+
+def whole(operator: Aggregate, context: Context, form: Form) -> list[Fragment]:
     """One fragment: the keys are computed below the grouping, where a constant cannot be taken for an ordinal."""
-    source = context.single(child, operator.child.columns)
+    source = context.single(form(operator.child, context), operator.child.columns)
     keys = [sql.named(source.bind(value), name) for name, value in operator.keys]
     inner = source.select([*keys, *source.all_items()] or [sql.named(sql.one(), "openivm_row")])
     calls = [sql.named(call.expression.copy(), name) for name, call in operator.calls]

@@ -8,9 +8,14 @@ from dbt_openivm.compiler import sql
 from dbt_openivm.compiler.algebra import Constant
 from dbt_openivm.compiler.fragment import Fragment
 from dbt_openivm.compiler.rules.context import Context
+from dbt_openivm.compiler.rules.forms import Form, Forms
 
 
-def rows(operator: Constant, context: Context) -> list[Fragment]:
+def delta(operator: Constant, context: Context, forms: Forms) -> list[Fragment]:  # noqa: ARG001 - never changes
+    return []
+
+
+def whole(operator: Constant, context: Context, form: Form) -> list[Fragment]:  # noqa: ARG001 - one form only
     if not operator.names:
         return [Fragment((), (), {}) for _ in operator.rows]
     alias = context.alias("constants")

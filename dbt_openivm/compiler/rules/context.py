@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
+from sqlglot import exp
+
+from dbt_openivm.compiler import sql
 from dbt_openivm.compiler.fragment import Fragment, combine, over
+from dbt_openivm.names import MULTIPLICITY
 
 
 @dataclass(frozen=True)
@@ -41,18 +45,29 @@ class SourceState:
         return "mixed" if self.deletes else "insert-only"
 
 
-@dataclass
+@dataclass(frozen=True)
+class Kept:
+    """Rows that a program puts into a temporary table before its main statement."""
+
+    table: str
+    query: str
+    label: str
+
+
+@dataclass(frozen=True)
 class Context:
-    """Hands out source states and aliases.
+    """Hands out source states, aliases and temporary tables.
 
     Attributes:
         bag: ask for relations whose rows all weigh 1, whatever it costs.
-        consolidated: ask for old rows without rows that cancel, see `scan.old`.
+        positive: ask for relations all of whose rows have positive weights, so that a row that is there exists.
+        kept: the temporary tables that the fragments made so far read, in the order in which they must be filled.
     """
 
     states: Mapping[str, SourceState]
     bag: bool = False
-    consolidated: bool = False
+    positive: bool = False
+    kept: list[Kept] = field(default_factory=list)
     _aliases: dict[str, int] = field(default_factory=dict)
 
     def alias(self, hint: str) -> str:
@@ -67,3 +82,21 @@ class Context:
             return fragments[0]
         query, weighted = combine(fragments)
         return over(query, self.alias("openivm_sum"), columns, weighted)
+
+    def with_positive(self) -> Context:
+        """This context, asking for positive weights."""
+        return replace(self, positive=True)
+
+    def keep(self, query: exp.Expr, hint: str, label: str) -> str:
+        """Have the rows of `query` put into a temporary table; returns its name."""
+        table = self.alias(f"openivm_{hint}")
+        self.kept.append(Kept(table, sql.text(query), label))
+        return table
+
+    def keep_rows(self, fragments: list[Fragment], columns: Sequence[str], hint: str, label: str) -> Fragment:
+        """Have a sum of fragments put into a temporary table, which the result reads."""
+        query, weighted = combine(fragments)
+        table = self.keep(query, hint, label)
+        alias = self.alias(hint)
+        weight = sql.qualified(alias, MULTIPLICITY) if weighted else None
+        return Fragment((sql.table(table, alias),), (), {name: sql.qualified(alias, name) for name in columns}, weight)

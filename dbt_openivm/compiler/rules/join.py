@@ -8,28 +8,25 @@ delta is empty vanishes. (The rule is the discrete Leibniz rule; DBSP, Budiu et 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from sqlglot import exp
 
-from dbt_openivm.compiler.algebra import Join, Operator
+from dbt_openivm.compiler.algebra import Join
 from dbt_openivm.compiler.fragment import Fragment, times
 from dbt_openivm.compiler.rules.context import Context
+from dbt_openivm.compiler.rules.forms import Form, Forms
 
 MANY = 4
 """From so many changed inputs on, cancelling rows in the old ones would multiply to more than consolidating costs."""
 
-Form = Callable[[Operator, Context], list[Fragment]]
 
-
-def delta(join: Join, context: Context, new: Form, old: Form, delta_of: Form) -> list[Fragment]:
-    deltas = [delta_of(child, context) for child in join.children]
-    context.consolidated = sum(map(bool, deltas)) >= MANY
+def delta(join: Join, context: Context, forms: Forms) -> list[Fragment]:
+    deltas = [forms.delta(child, context) for child in join.children]
+    past = context.with_positive() if sum(map(bool, deltas)) >= MANY else context
     terms: list[Fragment] = []
     for position, (child, changes) in enumerate(zip(join.children, deltas, strict=True)):
         if changes:
-            before = [context.single(new(c, context), c.columns) for c in join.children[:position]]
-            after = [context.single(old(c, context), c.columns) for c in join.children[position + 1 :]]
+            before = [context.single(forms.new(c, context), c.columns) for c in join.children[:position]]
+            after = [context.single(forms.old(c, past), c.columns) for c in join.children[position + 1 :]]
             terms.append(product(join, [*before, context.single(changes, child.columns), *after]))
     return terms
 

@@ -6,10 +6,16 @@ from dataclasses import replace
 
 from dbt_openivm.compiler.algebra import Project
 from dbt_openivm.compiler.fragment import Fragment
+from dbt_openivm.compiler.rules.context import Context
+from dbt_openivm.compiler.rules.forms import Form, Forms
 
 
-def apply(operator: Project, fragments: list[Fragment]) -> list[Fragment]:
+def delta(operator: Project, context: Context, forms: Forms) -> list[Fragment]:
+    return whole(operator, context, forms.delta)
+
+
+def whole(operator: Project, context: Context, form: Form) -> list[Fragment]:
     return [
         replace(fragment, columns={name: fragment.bind(value) for name, value in operator.items})
-        for fragment in fragments
+        for fragment in form(operator.child, context)
     ]

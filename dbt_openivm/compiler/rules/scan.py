@@ -46,7 +46,7 @@ def net_delta(scan: Scan, state: SourceState, alias: str) -> Fragment:
 def new(scan: Scan, context: Context) -> list[Fragment]:
     """The source at the version that this refresh reads."""
     state = context.states[scan.relation.key]
-    return [at(scan, context, state.version) if state.later else current(scan, context)]
+    return [past(scan, context, state.version) if state.later else current(scan, context)]
 
 
 def old(scan: Scan, context: Context) -> list[Fragment]:
@@ -54,9 +54,14 @@ def old(scan: Scan, context: Context) -> list[Fragment]:
     state = context.states[scan.relation.key]
     if not state.later and state.shape == "empty":
         return [current(scan, context)]
-    if context.consolidated:
-        return [consolidated_at(scan, context, state.cursor)]
-    return [at(scan, context, state.cursor)]
+    return [past(scan, context, state.cursor)]
+
+
+def past(scan: Scan, context: Context, version: int) -> Fragment:
+    """The source at an earlier version, in the form that the context asks for."""
+    if context.positive and not context.bag:
+        return consolidated_at(scan, context, version)
+    return at(scan, context, version)
 
 
 def current(scan: Scan, context: Context) -> Fragment:
@@ -79,7 +84,7 @@ def at(scan: Scan, context: Context, version: int) -> Fragment:
 
 
 def consolidated_at(scan: Scan, context: Context, version: int) -> Fragment:
-    """``current - log(version, infinity)`` without rows that cancel.
+    """``current - log(version, infinity)`` without rows that cancel: all weights are positive.
 
     In the plain form a row that is new stands twice, with +1 and -1. A join of many inputs would multiply them, 2^n
     rows for nothing. Rows without a namesake in the log, nearly all, pass as they are; only the others are added up.
