@@ -66,9 +66,11 @@ def _over_output(ordered: exp.Ordered, output: Sequence[str], shown: Mapping[str
     Args:
         shown: the names of the output by the expression that computes them.
     """
+    ordered = ordered.copy()
     names = {**{exp.column(name).sql().lower(): name for name in output}, **shown}
     if isinstance(ordered.this, exp.Literal) and ordered.this.is_int:
-        return ordered.sql("duckdb").replace(ordered.this.sql(), f'"{output[int(ordered.this.name) - 1]}"', 1)
+        ordered.set("this", exp.column(output[int(ordered.this.name) - 1], quoted=True))
+        return ordered.sql("duckdb")
     unknown = []
 
     def over_output(node: exp.Expr) -> exp.Expr:
@@ -79,8 +81,8 @@ def _over_output(ordered: exp.Ordered, output: Sequence[str], shown: Mapping[str
             unknown.append(node)
         return node
 
-    text = ordered.transform(over_output).sql("duckdb")
-    return None if unknown else text
+    ordered.set("this", ordered.this.transform(over_output))
+    return None if unknown else ordered.sql("duckdb")
 
 
 def differences(con: Any, relation: str, truth: Truth) -> list[Row]:

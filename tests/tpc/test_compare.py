@@ -50,5 +50,5 @@ def test_order_over_what_is_not_shown_is_left_alone() -> None:
 
 
 def test_order_over_expressions_of_the_output() -> None:
-    query = "SELECT x, count(*) FROM t GROUP BY x ORDER BY count(*) DESC, -x LIMIT 2"
-    assert truth_of(query, ["x", "count_star()"]).order == '"count_star()" DESC, -"x"'
+    query = "SELECT x, count(*) FROM t GROUP BY x ORDER BY count(*) DESC NULLS FIRST, -x, 1 LIMIT 2"
+    assert truth_of(query, ["x", "count_star()"]).order == '"count_star()" DESC NULLS FIRST, -"x", "x"'
