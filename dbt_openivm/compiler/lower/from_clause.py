@@ -1,28 +1,35 @@
-"""Lower a FROM clause: relations, derived tables, and every spelling of inner, cross and theta joins."""
+"""Lower a FROM clause: relations, derived tables, and every spelling of inner, cross, theta, outer, semi and anti
+joins."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from dbt_openivm.compiler.algebra import Filter, Join, Operator, column, unique_name
+from dbt_openivm.compiler.algebra import Filter, Join, Operator, OuterJoin, Project, SemiJoin, column, unique_name
 from dbt_openivm.compiler.facts import CompileFacts
 from dbt_openivm.compiler.lower.expressions import Binder
-from dbt_openivm.compiler.lower.scope import Binding, Scope
+from dbt_openivm.compiler.lower.scope import Binding, Merged, Scope
 from dbt_openivm.compiler.places import place
+from dbt_openivm.compiler.sql import conjunction
 from dbt_openivm.errors import UnsupportedError
 
 Source = Callable[[exp.Expr], tuple[Operator, str, tuple[str, ...], tuple[str, ...]]]
 """FROM item -> (operator, alias, names of its columns as written, qualifiers)."""
 
-INNER_KINDS = ("", "INNER", "CROSS")
+KINDS = ("", "INNER", "CROSS", "OUTER", "SEMI", "ANTI")
+HALVES = ("SEMI", "ANTI")
 
 
 @dataclass
 class FromClause:
-    """Collects the inputs of one n-ary join from left to right."""
+    """Collects the inputs of one n-ary join from left to right.
+
+    An outer, semi or anti join closes what was collected on its left: the result is the first input of a new join.
+    `full` holds what a full join merges: (name of the value, left column, right column).
+    """
 
     facts: CompileFacts
     source: Source
@@ -30,8 +37,42 @@ class FromClause:
     names: list[tuple[str, int, str]] = field(default_factory=list)
     taken: set[str] = field(default_factory=set)
     bindings: list[Binding] = field(default_factory=list)
-    merged: dict[str, set[str]] = field(default_factory=dict)
+    merged: dict[str, Merged] = field(default_factory=dict)
     conditions: list[exp.Expr] = field(default_factory=list)
+    full: list[tuple[str, str, str]] = field(default_factory=list)
+
+    def add_list(self, first: exp.Expr, joins: Sequence[exp.Join]) -> None:
+        """Add ``first JOIN .. JOIN .., second JOIN ..``: a comma binds less than any join."""
+        groups: list[tuple[exp.Expr, list[exp.Join]]] = [(first, [])]
+        for join in joins:
+            if is_comma(join):
+                groups.append((join.this, []))
+            else:
+                groups[-1][1].append(join)
+        for item, joined in groups:
+            if len(groups) == 1 or not any(kind_of(join)[0] or kind_of(join)[1] in HALVES for join in joined):
+                self.add(item)
+                for join in joined:
+                    self.join(join)
+            else:
+                self.absorb(self.part(item, joined))
+
+    def part(self, item: exp.Expr, joins: Sequence[exp.Join] = ()) -> FromClause:
+        """A FROM clause of its own, whose columns have no namesake in this one."""
+        inner = FromClause(self.facts, self.source, taken=self.taken)
+        inner.add(item)
+        for join in joins:
+            inner.join(join)
+        return inner
+
+    def absorb(self, other: FromClause) -> None:
+        """Take another clause's result as an input."""
+        operator = other.finish().operator
+        position = len(self.inputs)
+        self.inputs.append(operator)
+        self.names += [(name, position, name) for name in operator.columns]
+        self.bindings += other.bindings
+        self.merged = {**other.merged, **self.merged}
 
     def add(self, item: exp.Expr) -> None:
         """Add one relation, then the joins written inside it."""
@@ -57,16 +98,55 @@ class FromClause:
 
     def join(self, join: exp.Join) -> None:
         refuse_join(join)
+        side, kind = kind_of(join)
         left = len(self.bindings)
-        self.add(join.this)
+        if not side and kind not in HALVES:
+            before = self.merged
+            self.merged = {}
+            self.add(join.this)
+            left_scope = Scope(self.operator(), self.bindings[:left], before)
+            right_scope = Scope(self.operator(), self.bindings[left:], self.merged)
+            self.conditions += self.on(join, left_scope, right_scope, side)
+            return
+        left_scope, right_scope = self.finish(), self.part(join.this).finish()
+        sides = (left_scope.operator, right_scope.operator)
+        names = tuple((name, index, name) for index, operator in enumerate(sides) for name in operator.columns)
+        self.inputs, self.names, self.conditions = list(sides), list(names), []
+        self.bindings = [*left_scope.bindings, *right_scope.bindings]
+        on = conjunction(self.on(join, left_scope, right_scope, side)) or exp.Boolean(this=True)
+        if kind in HALVES:
+            pairs = tuple((name, name) for name in right_scope.operator.columns)
+            self.close(SemiJoin(*sides, on, pairs, anti=kind == "ANTI"))
+            self.bindings, self.merged = left_scope.bindings, left_scope.merged
+        else:
+            kept = side in ("LEFT", "FULL"), side in ("RIGHT", "FULL")
+            self.close(self.coalesced(OuterJoin(*sides, on, names, *kept)))
+
+    def close(self, operator: Operator) -> None:
+        """Make `operator` the one input."""
+        self.inputs, self.names = [operator], [(name, 0, name) for name in operator.columns]
+
+    def coalesced(self, join: OuterJoin) -> Operator:
+        """The join with the values of the names that a full join merged."""
+        if not self.full:
+            return join
+        added = [
+            (value, exp.Coalesce(this=column(left), expressions=[column(right)])) for value, left, right in self.full
+        ]
+        self.full = []
+        return Project(join, (*((name, column(name)) for name in join.columns), *added))
+
+    def on(self, join: exp.Join, left: Scope, right: Scope, side: str) -> list[exp.Expr]:
+        """The conditions of a join; what it merges is merged from here on."""
         using = [part.name for part in join.args.get("using") or []]
         if join.method == "NATURAL":
-            using = self.common_names(left)
-        for name in using:
-            self.merge(name, left)
+            using = self.common_names(len(left.bindings))
+        self.merged = {**right.merged, **left.merged}
+        conditions = [self.merge(name, left, right, side) for name in using]
         on = join.args.get("on")
         if on is not None:
-            self.conditions.append(Binder(self.scope(), self.facts).bind(on))
+            conditions.append(Binder(self.scope(), self.facts).bind(on))
+        return conditions
 
     def common_names(self, left: int) -> list[str]:
         before = {name.lower() for binding in self.bindings[:left] for name, _ in binding.columns}
@@ -76,20 +156,28 @@ class FromClause:
             raise UnsupportedError("a NATURAL JOIN without common columns")
         return common
 
-    def merge(self, name: str, left: int) -> None:
-        """USING (name): equal values, and the left column stands for both."""
-        hidden = self.merged.setdefault(name.lower(), set())
-        lefts = [flat for b in self.bindings[:left] if (flat := b.find(name)) is not None and flat not in hidden]
-        rights = [flat for b in self.bindings[left:] if (flat := b.find(name)) is not None]
-        if len(lefts) != 1 or len(rights) != 1:
+    def merge(self, name: str, left_scope: Scope, right_scope: Scope, side: str) -> exp.Expr:
+        """USING (name): equal values, and one column stands for both."""
+        left, right = left_scope.unqualified(name), right_scope.unqualified(name)
+        if left is None or right is None:
             raise UnsupportedError(f"USING ({name}) where the column is not found once on either side")
-        self.conditions.append(exp.EQ(this=column(lefts[0]), expression=column(rights[0])))
-        hidden.add(rights[0])
+        value = right if side == "RIGHT" else left
+        if side == "FULL":
+            value = unique_name(f"{name}_merged", self.taken)
+            self.full.append((value, left, right))
+        parts = [
+            scope.merged.get(name.lower(), Merged((flat,), flat))
+            for scope, flat in ((left_scope, left), (right_scope, right))
+        ]
+        self.merged[name.lower()] = Merged(parts[0].parts + parts[1].parts, value)
+        return exp.EQ(this=column(left), expression=column(right))
 
     def operator(self) -> Operator:
         """The join of all inputs, without its conditions."""
         if len(self.inputs) == 1:
-            return self.inputs[0]
+            if all(flat == inner for flat, _, inner in self.names):
+                return self.inputs[0]
+            return Project(self.inputs[0], tuple((flat, column(inner)) for flat, _, inner in self.names))
         return Join(tuple(self.inputs), tuple(self.names))
 
     def scope(self) -> Scope:
@@ -117,8 +205,17 @@ def is_parenthesised_join(item: exp.Expr) -> bool:
     return False
 
 
+def kind_of(join: exp.Join) -> tuple[str, str]:
+    """(side, kind) in capitals."""
+    return str(join.args.get("side") or "").upper(), str(join.args.get("kind") or "").upper()
+
+
+def is_comma(join: exp.Join) -> bool:
+    return not any(join.args.get(key) for key in ("side", "kind", "method", "on", "using"))
+
+
 def refuse_join(join: exp.Join) -> None:
-    side, kind, method = (str(join.args.get(key) or "").upper() for key in ("side", "kind", "method"))
-    if side or kind not in INNER_KINDS or method not in ("", "NATURAL"):
-        words = " ".join(word for word in (method, side, kind) if word)
+    side, kind = kind_of(join)
+    if kind not in KINDS or join.method not in ("", "NATURAL"):
+        words = " ".join(word for word in (join.method, side, kind) if word)
         raise UnsupportedError(f"{words} JOIN{place(join)}")

@@ -28,17 +28,29 @@ class Binding:
         return not rest or tuple(part.lower() for part in self.qualifiers)[-len(rest) :] == rest
 
 
+@dataclass(frozen=True)
+class Merged:
+    """A name that USING or NATURAL merged.
+
+    Attributes:
+        parts: the columns that it merged, from left to right. A star shows the name where the first stands.
+        value: the column that the name means: one of the parts, or their COALESCE after a full join.
+    """
+
+    parts: tuple[str, ...]
+    value: str
+
+
 @dataclass
 class Scope:
     """The relations visible to an expression, and the operator whose output columns they are.
 
-    `merged` holds the names that USING or NATURAL merged (lower case), each with the columns hidden from stars and from
-    unqualified names.
+    `merged` holds the names that USING or NATURAL merged, in lower case.
     """
 
     operator: Operator
     bindings: list[Binding]
-    merged: dict[str, set[str]] = field(default_factory=dict)
+    merged: dict[str, Merged] = field(default_factory=dict)
 
     def qualified(self, qualifiers: tuple[str, ...], name: str) -> str | None:
         for binding in self.bindings:
@@ -47,12 +59,10 @@ class Scope:
         return None
 
     def unqualified(self, name: str) -> str | None:
-        hidden = self.merged.get(name.lower(), set())
-        if hidden:
+        if name.lower() in self.merged:
             # a name that USING merged means the merged column, whatever else has the name
-            binding = next(b for b in self.bindings if b.find(name) is not None)
-            return binding.find(name)
-        found = [flat for binding in self.bindings if (flat := binding.find(name)) is not None and flat not in hidden]
+            return self.merged[name.lower()].value
+        found = [flat for binding in self.bindings if (flat := binding.find(name)) is not None]
         if len(found) > 1:
             raise UnsupportedError(f"the column name {name} is ambiguous")
         return found[0] if found else None
@@ -62,6 +72,10 @@ class Scope:
 
     def star(self, alias: str | None = None) -> list[tuple[str, str, str]]:
         """The columns of ``*`` or ``alias.*`` as (alias of the relation, name, output column)."""
-        hidden = set().union(*self.merged.values()) if alias is None and self.merged else set()
         chosen = [b for b in self.bindings if alias is None or b.alias.lower() == alias.lower()]
-        return [(b.alias, name, flat) for b in chosen for name, flat in b.columns if flat not in hidden]
+        columns = [(b.alias, name, flat) for b in chosen for name, flat in b.columns]
+        if alias is not None:
+            return columns
+        shown = {merged.parts[0]: merged.value for merged in self.merged.values()}
+        hidden = {part for merged in self.merged.values() for part in merged.parts[1:]}
+        return [(b, name, shown.get(flat, flat)) for b, name, flat in columns if flat not in hidden]
