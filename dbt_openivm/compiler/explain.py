@@ -1,130 +1,223 @@
-"""A plan as text for people: operator tree, hidden columns, sources, and the program's SQL."""
+"""A plan as text for people: sources and their capture, operators and their rules, the program's SQL."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from dbt_openivm.compiler import sql
+from sqlglot import exp
+
+from dbt_openivm.compiler import publish, sql
 from dbt_openivm.compiler.algebra import (
     Aggregate,
-    Constant,
     Filter,
-    Join,
     Operator,
     OuterJoin,
     Project,
     Scan,
     SemiJoin,
-    UnionAll,
     Unnest,
     Window,
 )
 from dbt_openivm.compiler.bag import BagProgram
-from dbt_openivm.compiler.facts import CompileFacts
+from dbt_openivm.compiler.facts import NODE
 from dbt_openivm.compiler.grouped import GroupedProgram
-from dbt_openivm.compiler.plan import FULL_REFRESH, PlanNode, RefreshPlan, Target
+from dbt_openivm.compiler.keyed import KeyedProgram
+from dbt_openivm.compiler.layout import readable, wrapped, wrapped_sql
+from dbt_openivm.compiler.plan import FULL_REFRESH, NodeProgram, PlanNode, RefreshPlan, Step, Target
+from dbt_openivm.compiler.remedies import remedy
 from dbt_openivm.compiler.rules import SourceState
+from dbt_openivm.compiler.split import node_key
 
 Render = Callable[[str, Mapping[str, Any]], str]
 
+#: By the name of the operator.
 RULES = {
-    Scan: "reads its change log",
-    Constant: "never changes",
-    Filter: "linear: filters the delta",
-    Project: "linear: computes from the delta",
-    Join: "telescoping: each input's delta with the new rows of those before and the old rows of those after it",
-    SemiJoin: "the delta's rows with a match, and old rows whose match appeared or vanished",
-    OuterJoin: "the delta's rows with their matches, new matches, and old rows that gained the first or lost the last",
-    UnionAll: "linear: adds the deltas",
-    Unnest: "linear: takes the delta's lists apart",
-    Window: "recomputes the touched partitions",
-    Aggregate: "groups: adds the delta's change to the state of its groups",
+    "Scan": "reads the delta from the change log",
+    "Constant": "never changes",
+    "Filter": "filters the delta",
+    "Project": "computes from the delta",
+    "Join": "each input's delta with the new rows of those before it and the old rows of those after it",
+    "SemiJoin": "the delta's rows with a match, and old rows whose match appeared or vanished",
+    "OuterJoin": "the delta's rows with their matches, and old rows that gained their first or lost their last match",
+    "UnionAll": "adds the deltas",
+    "Unnest": "takes the delta's lists apart",
+    "Window": "recomputes the touched partitions",
+    "Aggregate": "adds the delta to its groups",
 }
 
 
-def explain(plan: RefreshPlan, facts: CompileFacts, render: Render) -> str:
+@dataclass(frozen=True)
+class Stage:
+    """Where a plan plays: the names that its objects have, or will have.
+
+    Attributes:
+        view: the view's name.
+        origin: where its query stands, None if that is not known.
+        names: the name of each source, by key.
+        captures: how the changes of each source are found, by key.
+        states: each source with an imagined delta of inserted and deleted rows, by key.
+        target: the objects of a node, by its number.
+    """
+
+    view: str
+    origin: str | None
+    names: Mapping[str, str]
+    captures: Mapping[str, str]
+    states: Mapping[str, SourceState]
+    target: Callable[[int | None], Target]
+
+
+def explain(plan: RefreshPlan, stage: Stage, render: Render) -> str:
     """Describe how a view is maintained."""
-    lines = [f"refresh type: {plan.refresh_type}"]
+    lines = [f"{stage.view}: {plan.refresh_type}" + (f"  ({stage.origin})" if stage.origin else "")]
     if plan.reason:
-        lines.append(f"reason: {plan.reason}")
-    lines += ["", "sources:"]
+        lines += ["", "why in full", *wrapped(f"{plan.reason}.", "  ", "")]
+        lines += ["what would make it incremental", *wrapped(remedy(plan.reason), "  ", "")]
+    lines += ["", "sources", *sources(plan, stage)]
+    for node in plan.nodes:
+        lines += ["", *describe(node, stage, volatile=plan.volatile)]
+    return "\n".join([*lines, "", *program(plan, stage, render)])
+
+
+def sources(plan: RefreshPlan, stage: Stage) -> list[str]:
+    """What is read of each source, and how its changes are found."""
+    lines = []
     for key, columns in plan.sources.items():
-        used = ", ".join(column.name for column in columns) or "(only the number of rows)"
-        lines.append(f"  {key} ({facts.relations[key].kind}): {used}")
-    for node in plan.nodes:
-        lines += ["", *describe_node(node)]
-    if plan.refresh_type != FULL_REFRESH:
-        lines += ["", "program of a refresh in which every source has inserted and deleted rows:"]
-        lines += program(plan, render)
-    return "\n".join(lines)
+        used = ", ".join(column.name for column in columns) or "only the number of rows"
+        lines += wrapped(f"{stage.names[key]}: {used}", "  ", "    ")
+        lines += wrapped(f"capture {stage.captures[key]}", "    ")
+    return lines or ["  none"]
 
 
-def describe_node(node: PlanNode) -> list[str]:
-    title = "view" if node.number is None else f"internal view {node.number}"
-    lines = [f"{title}: {node.program.refresh_type}"]
-    if isinstance(node.program, GroupedProgram):
-        lines += describe_aggregate(node.program)
-    if isinstance(node.program, BagProgram | GroupedProgram):
-        lines += tree(node.program.node.core, 1 if isinstance(node.program, BagProgram) else 2)
-    return lines
+# --- operators --------------------------------------------------------------------------------------------------------
 
 
-def describe_aggregate(program: GroupedProgram) -> list[str]:
-    aggregate = program.aggregate
-    keys = ", ".join(sql.text(value) for _, value in aggregate.keys) or "none (one row)"
-    lines = [f"  Aggregate by {keys}: {RULES[Aggregate]}"]
+def describe(node: PlanNode, stage: Stage, volatile: bool) -> list[str]:
+    """One node: the operator with a state, and the tree of those below it."""
+    program = node.program
+    name = "operators" if node.number is None else f"operators of internal view {node.number}: {program.refresh_type}"
+    kept = readable(stage.target(node.number).data).split(".", 1)[-1]
+    lines = [name, *wrapped(f"kept in {kept}", "  ")]
+    if program.refresh_type == FULL_REFRESH:
+        when = "on every run" if volatile else "whenever one of its sources changed"
+        lines += wrapped(f"Query: recomputed {when}; models that read it get the difference of old and new rows", "  ")
+        return lines + [f"    Scan {stage.names[key]}: reads all rows" for key in node.sources]
+    if isinstance(program, GroupedProgram):
+        lines += aggregate(program)
+        return lines + [line for root in roots(program) for line in tree(root, stage, "    ")]
+    top = operator(program.operator, stage, "  ") if isinstance(program, KeyedProgram) else []
+    return lines + top + [line for root in roots(program) for line in tree(root, stage, "    " if top else "  ")]
+
+
+def roots(program: NodeProgram) -> tuple[Operator, ...]:
+    """What a node's program reads."""
+    return program.node.cores if isinstance(program, BagProgram | GroupedProgram | KeyedProgram) else ()
+
+
+def aggregate(program: GroupedProgram) -> list[str]:
+    """An aggregate with what it computes, its hidden columns, and when it recomputes groups."""
+    node = program.node
+    values = meanings(program.aggregate)
+    keys = ", ".join(shown(value) for _, value in program.aggregate.keys)
+    title = "Distinct" if program.aggregate.distinct else "Aggregate"
+    by = "" if program.aggregate.distinct else f" by {keys}" if keys else " of all rows"
     if program.recomputes:
-        lines[0] = f"  Aggregate by {keys}: recomputes the touched groups"
-        lines.append(f"    because of: {', '.join(program.parts.recompute.values())}")
-    lines.append(
-        f"    hidden columns: {', '.join([*program.hidden_keys, *(c.name for c in program.hidden_components)])}"
-    )
+        because = ", ".join(call.lower() for call in program.parts.recompute.values())
+        rule = f"recomputes the groups that the delta touches, because of {readable(because)}"
+    elif program.aggregate.distinct:
+        rule = "counts the copies of each row"
+    else:
+        rule = RULES["Aggregate"]
+    lines = wrapped(f"{title}{by}: {rule}", "  ", "    ")
+    if not program.aggregate.distinct:
+        items = [shown(sql.named(sql.substitute(value, values), name)) for name, (_, value) in titled(program)]
+        lines += wrapped(f"shows {', '.join(items)}", "    ")
+    if node.having is not None:
+        lines += wrapped(f"shows groups where {shown(sql.substitute(node.having, values))}", "    ")
+    hidden = [*program.hidden_keys, *(component.name for component in program.hidden_components)]
+    if hidden:
+        lines += wrapped(f"hidden columns {', '.join(hidden)}", "    ")
     if program.can_go_stale and not program.recomputes:
-        lines.append("    groups are recomputed where addition cannot be undone (a deleted extremum, cancelled digits)")
-    if program.node.having is not None:
-        lines.append(f"    visible where: {sql.text(program.node.having)}")
+        lines += wrapped("recomputes a group whose extremum was deleted or whose digits cancelled", "    ")
     return lines
 
 
-def tree(operator: Operator, depth: int) -> list[str]:
+def titled(program: GroupedProgram) -> list[tuple[str, tuple[str, exp.Expr]]]:
+    return list(zip(program.names, program.node.items, strict=True))
+
+
+def meanings(aggregate: Aggregate) -> dict[str, exp.Expr]:
+    """What the hidden names of an aggregate's keys and calls stand for."""
+    return dict(aggregate.keys) | {name: call.expression for name, call in aggregate.calls}
+
+
+def tree(node: Operator, stage: Stage, indent: str) -> list[str]:
     """One line an operator: what it is, and its rule."""
-    lines = ["  " * depth + f"{title(operator)}: {RULES[type(operator)]}"]
-    for child in operator.inputs:
-        lines += tree(child, depth + 1)
+    lines = operator(node, stage, indent)
+    for child in node.inputs:
+        lines += tree(child, stage, indent + "  ")
     return lines
 
 
-def title(operator: Operator) -> str:
-    if isinstance(operator, Scan):
-        return f"Scan {operator.relation.key}"
-    if isinstance(operator, Filter):
-        return f"Filter {sql.text(operator.predicate)}"
-    if isinstance(operator, Project):
-        return f"Project {', '.join(sql.text(sql.named(value, name)) for name, value in operator.items)}"
-    return type(operator).__name__
+def operator(node: Operator, stage: Stage, indent: str) -> list[str]:
+    rule = RULES.get(type(node).__name__)
+    return wrapped(f"{title(node, stage)}: {rule}" if rule else title(node, stage), indent, "    ")
 
 
-def program(plan: RefreshPlan, render: Render) -> list[str]:
-    """The statements of a refresh, with readable stand-ins for the objects."""
-    states = {key: example_state(key) for key in plan.sources}
-    lines: list[str] = []
+def title(node: Operator, stage: Stage) -> str:
+    if isinstance(node, Scan):
+        if node.relation.kind == NODE:
+            return f"Scan internal view {node.relation.key.rsplit(':', 1)[-1]}"
+        return f"Scan {stage.names.get(node.relation.key, node.relation.key)}"
+    if isinstance(node, Filter):
+        return f"Filter {shown(node.predicate)}"
+    if isinstance(node, Project):
+        return f"Project {', '.join(shown(sql.named(value, name)) for name, value in node.items)}"
+    if isinstance(node, SemiJoin):
+        return f"{'Anti' if node.anti else 'Semi'} join on {shown(node.on)}"
+    if isinstance(node, OuterJoin):
+        kind = "Full" if node.left_kept and node.right_kept else "Left" if node.left_kept else "Right"
+        return f"{kind} join on {shown(node.on)}"
+    if isinstance(node, Unnest):
+        return f"Unnest {', '.join(shown(sql.named(value, name)) for name, value in node.items)}"
+    if isinstance(node, Window):
+        keys = ", ".join(shown(value) for _, value in node.keys)
+        calls = ", ".join(shown(sql.named(value, name)) for name, value in node.calls)
+        return f"Window of partitions by {keys or 'nothing'}, {calls}"
+    return type(node).__name__
+
+
+def shown(value: exp.Expr) -> str:
+    return readable(sql.text(value))
+
+
+# --- program ----------------------------------------------------------------------------------------------------------
+
+
+def program(plan: RefreshPlan, stage: Stage, render: Render) -> list[str]:
+    """The statements of a refresh in which every source has inserted and deleted rows."""
+    lines = ["program", *wrapped(PROGRAM[plan.refresh_type == FULL_REFRESH], "  ", "")]
+    states = dict(stage.states)
     for node in plan.nodes:
-        name = "view" if node.number is None else f"node_{node.number}"
-        target = Target(
-            f"openivm_data_{name}",
-            f"openivm_visible_{name}",
-            f"openivm_delta_openivm_visible_{name}",
-            2,
-            node.number is not None,
-            plan.output if node.number is None else (),
-        )
-        for step in node.program.incremental(states, target):
-            lines += [f"-- {name}: {step.label}", render(step.macro, step.arguments) + ";", ""]
-        states[f"node:{node.number}"] = example_state(name, target.visible, target.log)
+        target = stage.target(node.number)
+        title = "" if node.number is None else f"internal view {node.number}: "
+        for step in steps(node, states, target):
+            lines += ["", f"-- {title}{step.label}", *wrapped_sql(render(step.macro, step.arguments) + ";")]
+        if node.number is not None:
+            states[node_key(node.number)] = SourceState(target.visible, target.log, 1, 2, 1, 1)
     return lines
 
 
-def example_state(key: str, current: str = "", log: str = "") -> SourceState:
-    name = key.rsplit(".", 1)[-1]
-    return SourceState(current or name, log or f"openivm_delta_{name}", 1, 2, 1, 1)
+PROGRAM = {
+    False: "of a refresh from batch 1 to batch 2 in which every source has inserted and deleted rows; "
+    "steps that the data does not call for are left out",
+    True: "of every refresh",
+}
+
+
+def steps(node: PlanNode, states: Mapping[str, SourceState], target: Target) -> list[Step]:
+    if node.program.refresh_type == FULL_REFRESH:
+        return publish.full(node.program, states, target)
+    return list(node.program.incremental(states, target))

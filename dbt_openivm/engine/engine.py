@@ -79,7 +79,7 @@ class IvmEngine:
 
     def explain(self, sql: str) -> str:
         """How a query would be maintained: operator tree, hidden columns, and the program's SQL."""
-        name = RelationName(self.database, self._schema(), "view")
+        name = RelationName(self.database, self._schema(), "new_view")
         return self.maintainer.explain(self.spec(name, sql))
 
     def drop_view(self, name: str) -> None:

@@ -19,6 +19,7 @@ from dbt_openivm.engine.quick import QuickRefresh
 from dbt_openivm.engine.renamed import adopt, old_names
 from dbt_openivm.engine.render import Renderer
 from dbt_openivm.engine.session import Session
+from dbt_openivm.engine.stage import Staging
 from dbt_openivm.engine.types import RefreshResult, ViewSpec
 from dbt_openivm.errors import OpenIvmError, QueryError, UnsafeError
 from dbt_openivm.names import RelationName, internal_schema, literal, quote
@@ -256,6 +257,9 @@ class Maintainer:
 
     def explain(self, spec: ViewSpec) -> str:
         """How the view is, or would be, maintained: operator tree, hidden columns, program. Changes nothing."""
-        views = {row.key: row for row in self.catalog.views()} if self.catalog.exists() else {}
+        exists = self.catalog.exists()
+        views = {row.key: row for row in self.catalog.views()} if exists else {}
         plan, facts = compile_view(self.session, spec, maintained(views))
-        return explain(plan, facts, self.render)
+        bases = Bases(self.session, self.catalog, self.render, Coordinator())
+        staging = Staging(bases, views, self.catalog.sources() if exists else {})
+        return explain(plan, staging.stage(spec, plan, facts), self.render)
