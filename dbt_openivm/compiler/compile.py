@@ -170,12 +170,15 @@ def fingerprint(analysis: Analysis, sources: Mapping[str, tuple[Column, ...]], f
     )
 
 
+COLUMNS_CHANGED = "a column that it reads changed"
+
+
 def difference(old: str, new: str) -> str | None:
     """Why a view with the fingerprint `old` must be rebuilt for a plan with `new`; None if it need not."""
     reasons = (
         "dbt-openivm was upgraded",
         "the query changed",
-        "a column that it reads changed",
+        COLUMNS_CHANGED,
         "a setting changed that its expressions depend on (TimeZone, integer_division, default_collation)",
     )
     pairs = zip(old.split(":"), new.split(":"), reasons, strict=True)

@@ -76,11 +76,14 @@ class Bases:
         if row is None:
             return self.install(need, need.columns, need.generation)
         base = base_of(row, need.relation)
-        if any(column not in need.present for column in row.columns):
-            return self.reinstall(row, need)  # a captured column was dropped or retyped
+        gone = next((column for column in row.columns if column not in need.present), None)
+        if gone is not None:
+            return self.reinstall(row, need, lost_column(need, gone))
         probe = self.capture(row.capture).probe(base)
-        if probe.broken or (need.wanted is not None and need.wanted != row.capture):
-            return self.reinstall(row, need)
+        if probe.broken:
+            return self.reinstall(row, need, probe.broken)
+        if need.wanted is not None and need.wanted != row.capture:
+            return self.reinstall(row, need, f"the capture of {row.key} was {row.capture} and is {need.wanted} now")
         missing = [column for column in need.columns if column not in row.columns]
         due = missing or need.invocation is None or need.key not in self.coordinator.captured[need.invocation]
         if due and probe.pending:
@@ -126,8 +129,9 @@ class Bases:
         )
         return {row[0] for row in rows}
 
-    def reinstall(self, row: SourceRow, need: Need) -> SourceRow:
+    def reinstall(self, row: SourceRow, need: Need, why: str) -> SourceRow:
         """Start a capture anew: consumers cannot follow by delta, which the generation tells them."""
+        self.coordinator.causes[row.key] = (row.generation + 1, why)
         self.remove(row, need.relation)
         names = {column.name for column in (*row.columns, *need.columns)}
         columns = [column for column in need.present if column.name in names]
@@ -165,6 +169,12 @@ class Bases:
 
     def current(self, row: SourceRow, relation: RelationName | None) -> str:
         return self.capture(row.capture).current(base_of(row, relation))
+
+
+def lost_column(need: Need, column: Column) -> str:
+    now = next((other.type for other in need.present if other.name == column.name), None)
+    name = f"the column {need.key}.{column.name}"
+    return f"{name} was dropped" if now is None else f"{name} changed its type from {column.type} to {now}"
 
 
 def base_of(row: SourceRow, relation: RelationName | None) -> Base:

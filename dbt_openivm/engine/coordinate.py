@@ -25,6 +25,7 @@ class Coordinator:
     captured: invocation -> source key -> version captured in it.
     epoch: raised whenever views or captures come, go or change their shape.
     turns: view key -> number of its refreshes in this process.
+    causes: source key -> (the generation that its capture began in this process, why).
     """
 
     lock: threading.RLock = field(default_factory=threading.RLock)
@@ -32,6 +33,7 @@ class Coordinator:
     captured: dict[str, dict[str, int]] = field(default_factory=lambda: defaultdict(dict))
     epoch: int = 0
     turns: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    causes: dict[str, tuple[int, str]] = field(default_factory=dict)
     _views: dict[str, threading.Lock] = field(default_factory=dict)
 
     def view_lock(self, key: str) -> threading.Lock:

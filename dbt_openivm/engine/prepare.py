@@ -7,13 +7,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from dbt_openivm.compiler.compile import difference
-from dbt_openivm.compiler.facts import BASE, VISIBLE, CompileFacts, Relation
+from dbt_openivm.compiler.compile import COLUMNS_CHANGED, difference
+from dbt_openivm.compiler.facts import VISIBLE, CompileFacts, Relation
 from dbt_openivm.compiler.plan import FULL_REFRESH, RefreshPlan
 from dbt_openivm.engine.bases import Bases, Need
 from dbt_openivm.engine.catalog import Catalog, Cursor, SourceRow, ViewRow, passed
 from dbt_openivm.engine.gather import Gathered, IsView, gather
 from dbt_openivm.engine.planning import Made, Outline, Planner
+from dbt_openivm.engine.reasons import column_changes, missed_changes
 from dbt_openivm.engine.session import Session
 from dbt_openivm.engine.types import ViewInfo, ViewSpec
 from dbt_openivm.errors import QueryError, UnsupportedError
@@ -119,7 +120,8 @@ class Preparer:
         sources = self.capture(spec, outline, found, known, registered)
         currents = {key: self.bases.current(row, relation_name(row.from_sql)) for key, row in sources.items()}
         parents = {key: views[key] for key in outline.sources if key in views and key not in sources}
-        action, reason = self.decide(spec, outline, found, family, missed_changes(sources, parents, cursors))
+        why = missed_changes(sources, parents, cursors, self.bases.coordinator.causes)
+        action, reason = self.decide(spec, outline, found, family, cursors, why)
         ours = found.objects.get(spec.name.key)
         return Prepared(
             spec, outline, self.planner, found.facts, action, reason, family, sources, currents, cursors,
@@ -179,7 +181,11 @@ class Preparer:
                 1 + max((cursor.generation for cursor in registered if cursor.source_key == key), default=-1),
             )  # fmt: skip
             whole = row is None or self.is_whole(row, found.objects)
-            rows[key] = self.bases.ready(row, need) if row is None or whole else self.bases.reinstall(row, need)
+            rows[key] = (
+                self.bases.ready(row, need)
+                if row is None or whole
+                else self.bases.reinstall(row, need, f"internal tables of the capture of {key} are gone")
+            )
             if spec.invocation is not None:
                 self.bases.coordinator.captured[spec.invocation].setdefault(key, rows[key].version)
         return rows
@@ -197,6 +203,7 @@ class Preparer:
         plan: Outline,
         found: Gathered,
         family: Mapping[str, ViewRow],
+        cursors: Mapping[str, Cursor],
         missed: str | None,
     ) -> tuple[str, str | None]:
         """Build, rebuild (and why), or refresh."""
@@ -209,6 +216,8 @@ class Preparer:
             name.key in found.objects for row in family.values() for name in row.objects
         )
         changed = difference(root.fingerprint, plan.fingerprint)
+        if changed == COLUMNS_CHANGED:
+            changed = column_changes(cursors, plan.sources, root, plan.output) or changed
         reason = changed or (None if whole else DAMAGED) or missed
         return (REFRESH, None) if reason is None else (REBUILD, reason)
 
@@ -234,24 +243,6 @@ def check_acyclic(spec: ViewSpec, plan: Outline, registered: Sequence[Cursor]) -
                 f"The view {spec.name} would read itself{''.join(f' through {step}' for step in way[:-1])}."
             )
         pending.extend((source, [*way, source]) for source in reads.get(key, []) if source not in way)
-
-
-def missed_changes(
-    sources: Mapping[str, SourceRow], parents: Mapping[str, ViewRow], cursors: Mapping[str, Cursor]
-) -> str | None:
-    """Which source the view cannot follow by delta, or None."""
-    known: dict[str, SourceRow | ViewRow] = {**sources, **parents}
-    for key, source in known.items():
-        cursor = cursors.get(key)
-        kind = VISIBLE if isinstance(source, ViewRow) else BASE
-        if (
-            cursor is None
-            or cursor.kind != kind
-            or cursor.generation != source.generation
-            or not source.log_start <= cursor.cursor <= source.version
-        ):
-            return f"the changes of {key} since its last refresh are not known"
-    return None
 
 
 def relation_name(from_sql: str) -> RelationName | None:

@@ -50,7 +50,7 @@ def test_another_query_with_other_columns(world: World) -> None:
 
 def test_a_retyped_column(world: World) -> None:
     world.run("ALTER TABLE t ALTER x TYPE DOUBLE")
-    assert_rebuilt(world, "a column that it reads changed")
+    assert_rebuilt(world, "the column memory.main.t.x changed its type from INTEGER to DOUBLE")
 
 
 @pytest.mark.parametrize(
@@ -98,19 +98,29 @@ def test_internal_objects_changed_by_hand(world: World, statement: str) -> None:
     assert_rebuilt(world, "changed from outside")
 
 
+GONE = "internal tables of the capture of memory.main.t are gone"
+
+
 @pytest.mark.parametrize(
-    "statement",
+    ("statement", "reason"),
     [
-        "DROP TABLE openivm_main.openivm_delta_t",
-        "DROP TABLE openivm_main.openivm_copy_t",
-        "DROP TABLE openivm_main.openivm_buckets_t",
-        "DELETE FROM openivm_main.openivm_copy_t WHERE k = 1",
-        "DELETE FROM openivm_main.openivm_buckets_t",
+        ("DROP TABLE openivm_main.openivm_delta_t", GONE),
+        ("DROP TABLE openivm_main.openivm_copy_t", GONE),
+        ("DROP TABLE openivm_main.openivm_buckets_t", GONE),
+        ("DELETE FROM openivm_main.openivm_copy_t WHERE k = 1", "the kept copy of memory.main.t was edited"),
+        ("DELETE FROM openivm_main.openivm_buckets_t", "the kept copy of memory.main.t was edited"),
     ],
 )
-def test_a_capture_changed_by_hand(world: World, statement: str) -> None:
+def test_a_capture_changed_by_hand(world: World, statement: str, reason: str) -> None:
     world.run("INSERT INTO t VALUES (7, 7, 'g')", statement)
-    assert_rebuilt(world, "are not known")
+    assert_rebuilt(world, reason)
+
+
+def test_a_new_capture_of_which_this_process_knows_no_more(world: World) -> None:
+    world.run("DELETE FROM openivm_main.openivm_copy_t WHERE k = 1")
+    world.create("other", "SELECT k FROM t")
+    world.ivm.maintainer.coordinator.causes.clear()
+    assert_rebuilt(world, "memory.main.t has a new capture, so that its changes since the last refresh are not known")
 
 
 def test_the_whole_internal_schema_is_gone(world: World) -> None:
