@@ -101,7 +101,7 @@ class IvmEngine:
         """
         if not 1 <= len(split_name(name)) <= 3:
             raise ConfigError(f"{name!r} is no name of a view. Expected view, schema.view or database.schema.view.")
-        view = self.resolve(name)
+        view = self.resolve(name, self._schema())
         if view.database.lower() != self.database.lower():
             raise ConfigError(
                 f"The view {view} would lie in another database than this engine's, {self.database}. A transaction can "
@@ -109,15 +109,14 @@ class IvmEngine:
             )
         return view
 
-    def resolve(self, name: str) -> RelationName:
-        """A name of one to three dotted parts; parts may be quoted."""
+    def resolve(self, name: str, schema: str | None = None) -> RelationName:
+        """A name of one to three dotted parts; parts may be quoted. `schema` is the current one, if it is known."""
         parts = split_name(name)
         database = parts[-3] if len(parts) > 2 else self.database
-        return RelationName(database, parts[-2] if len(parts) > 1 else self._schema(), parts[-1])
+        return RelationName(database, parts[-2] if len(parts) > 1 else schema or self._schema(), parts[-1])
 
     def _schema(self) -> str:
-        [(schema, self.session.transaction)] = self.session.execute("SELECT current_schema(), txid_current()")
-        return str(schema)
+        return self.session.current_schema()
 
     def _definition(self, view: RelationName) -> str:
         table = self.maintainer.catalog.table("openivm_views")

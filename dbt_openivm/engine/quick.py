@@ -1,11 +1,12 @@
 """The quick refresh: for views that this very engine refreshed before, and whose sources nobody else follows.
 
 It serves views all of whose sources are captured by triggers and consumed by no other view, and whose query goes
-through no plain view and no macro. Tables with triggers cannot lose or change columns without losing the triggers, and
-every change of the catalog goes through the coordinator of this process: so what the last refresh knew still holds, and
-few things need a look: logs, triggers, the number of columns of the tables and of rows of the state. As the one
-consumer, the view takes the rows that triggers logged without having them numbered, and removes them in the same
-transaction. Whatever looks different is left to a proper refresh.
+through no plain view and no macro. Every change of the catalog `openivm` goes through the coordinator of this process:
+so what the last refresh knew still holds, and two statements look at the rest. One asks for the triggers, and for what
+DuckDB makes of query and view: a table swapped for another has no triggers; a column that came, a name that now means
+something else, and a view that somebody replaced show in the plan to which DuckDB binds them. The other counts what is
+in the logs, and the rows of the state. As the one consumer, the view takes the rows that triggers logged without having
+them numbered, and removes them in the same transaction. Whatever looks different is left to a proper refresh.
 """
 
 from __future__ import annotations
@@ -13,20 +14,22 @@ from __future__ import annotations
 import time
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from dbt_openivm.compiler.facts import SQL_VIEW
 from dbt_openivm.compiler.plan import PlanNode, Step, Target
 from dbt_openivm.compiler.rules import SourceState
 from dbt_openivm.engine.apply import Application, Outcome, Sources, check_count
 from dbt_openivm.engine.bases import base_of
-from dbt_openivm.engine.capture.trigger import TriggerCapture
+from dbt_openivm.engine.capture.base import Base
+from dbt_openivm.engine.capture.trigger import TriggerCapture, unnumbered_columns, wanted_triggers
 from dbt_openivm.engine.catalog import Catalog, ViewRow, passed
 from dbt_openivm.engine.coordinate import Coordinator
 from dbt_openivm.engine.prepare import REFRESH, Prepared, relation_name
 from dbt_openivm.engine.render import Renderer
 from dbt_openivm.engine.session import Session
-from dbt_openivm.engine.types import RefreshResult
-from dbt_openivm.names import RelationName
+from dbt_openivm.engine.types import RefreshResult, ViewSpec
+from dbt_openivm.names import RelationName, literal
 
 
 class NotQuickError(Exception):
@@ -37,12 +40,15 @@ class NotQuickError(Exception):
 class Seen:
     """What the last refresh of a view knew, and when in the coordinator's count of events that was.
 
-    `programs` holds programs by node and states of the sources: without batch numbers they repeat.
+    Attributes:
+        binding: a hash of what DuckDB makes of the query and of the view.
+        programs: programs by node and states of the sources: without batch numbers they repeat.
     """
 
     prepared: Prepared
     epoch: int
     turn: int
+    binding: int
     programs: dict[Hashable, Sequence[Step]] = field(default_factory=dict)
 
 
@@ -56,16 +62,35 @@ class QuickRefresh:
         self._seen: dict[str, Seen] = {}
 
     def remember(self, prepared: Prepared, coordinator: Coordinator, touched: Mapping[str, ViewRow]) -> None:
-        """Take note of a view after its refresh was committed."""
+        """Take note of a view at the end of its refresh's transaction, which is still open."""
+        binding = self.binding(prepared.spec) if is_simple(prepared) else None
+        if binding is None:
+            self.forget(prepared.key)
+        else:
+            self.note(prepared, coordinator, touched, binding)
+
+    def binding(self, spec: ViewSpec) -> int | None:
+        """A hash of what DuckDB makes of the query and of the view; None where it cannot tell."""
+        if not self.can_tell:
+            return None
+        [(known, binding)] = self.session.execute(
+            f"SELECT starts_with(plan, '{{\"error\":false'), hash(plan) FROM (SELECT {binding_of(spec)} AS plan)"
+        )
+        return int(binding) if known else None
+
+    @cached_property
+    def can_tell(self) -> bool:
+        """Whether DuckDB has the function that `binding_of` calls."""
+        loaded = "SELECT loaded FROM duckdb_extensions() WHERE extension_name = 'json'"
+        return self.session.execute(loaded) == [(True,)]
+
+    def note(self, prepared: Prepared, coordinator: Coordinator, touched: Mapping[str, ViewRow], binding: int) -> None:
         family = {key: touched.get(key, row) for key, row in prepared.family.items()}
-        if not is_simple(prepared):
-            self._seen.pop(prepared.key, None)
-            return
         sources = {key: replace(row) for key, row in prepared.sources.items()}
         cursors = {key: replace(cursor, cursor=sources[key].version) for key, cursor in prepared.cursors.items()}
         known = replace(prepared, family=family, cursors=cursors)
         known.made = prepared.made  # a copy would make the plan again
-        self._seen[prepared.key] = Seen(known, coordinator.epoch, coordinator.turns[prepared.key])
+        self._seen[prepared.key] = Seen(known, coordinator.epoch, coordinator.turns[prepared.key], binding)
 
     def refresh(self, view: RelationName, coordinator: Coordinator) -> RefreshResult | None:
         """Refresh a view in the caller's open transaction; None if it is not remembered.
@@ -84,10 +109,11 @@ class QuickRefresh:
         prepared.made = seen.prepared.made
         application = QuickApplication(self.session, self.catalog, self.render, prepared)
         application.programs = seen.programs
+        application.binding = seen.binding
         result = application.run()
         if result.strategy != "none":
             coordinator.turns[view.key] += 1
-            self.remember(prepared, coordinator, application.touched)
+            self.note(prepared, coordinator, application.touched, seen.binding)
             self._seen[view.key].programs.update(seen.programs)
         return result
 
@@ -102,6 +128,7 @@ class QuickApplication(Application):
     """A refresh that reads the rows which triggers logged, and removes them."""
 
     programs: dict[Hashable, Sequence[Step]]
+    binding: int
 
     def read_parents(self) -> dict[str, ViewRow]:
         return {}
@@ -110,35 +137,42 @@ class QuickApplication(Application):
         return self.follow()
 
     def states(self, _cursors: Mapping[str, int], family: Iterable[ViewRow] = ()) -> Sources:
+        bases = {key: base_of(row, relation_name(row.from_sql)) for key, row in self.prepared.sources.items()}
+        self.check_catalog(bases.values())
+        logged = self.logged(bases, family)
         capture = TriggerCapture(self.session, self.runner.render)
-        self.check_columns()
         states: Sources = {}
-        for key, row in self.prepared.sources.items():
-            base = base_of(row, relation_name(row.from_sql))
-            shape = capture.unnumbered(base)
-            if not capture.is_whole(base) or (shape.added and shape.removed and capture.is_blurred(base)):
+        for key, base in bases.items():
+            added, removed = logged[key]
+            if added and removed and capture.is_blurred(base):
                 raise NotQuickError(key)
             states[key] = SourceState(
-                self.prepared.currents[key], base.objects["delta"].sql, row.version, row.version, shape.added,
-                shape.removed, unnumbered=True,
+                self.prepared.currents[key], base.objects["delta"].sql, base.version, base.version, added, removed,
+                unnumbered=True,
             )  # fmt: skip
-        for row_ in family:
-            [(found,)] = self.session.execute(f"SELECT count(*) FROM {row_.data.sql}")
-            check_count(found, row_.row_count)
-        self.session.execute(f"SELECT 1 FROM {self.prepared.spec.name.sql} LIMIT 0")
         return states
 
-    def check_columns(self) -> None:
-        """Triggers keep columns from going and changing, but not from coming: a star would show a new one."""
-        relations = self.prepared.facts.relations
-        counts = {
-            f"{database}.{schema}.{name}".lower(): count
-            for database, schema, name, count in self.session.execute(
-                "SELECT database_name, schema_name, table_name, column_count FROM duckdb_tables()"
-            )
-        }
-        if any(counts.get(key) != len(relations[key].columns) for key in self.prepared.sources):
-            raise NotQuickError("columns")
+    def check_catalog(self, bases: Iterable[Base]) -> None:
+        """Whether all triggers are there, and query and view still mean what they meant."""
+        rows = self.session.execute(
+            f"SELECT database_name, schema_name, table_name, trigger_name, hash({binding_of(self.prepared.spec)}) "
+            "FROM duckdb_triggers()"
+        )
+        triggers = {tuple(str(part).lower() for part in row[:4]) for row in rows}
+        if any(not wanted_triggers(base) <= triggers for base in bases) or rows[0][4] != self.binding:
+            raise NotQuickError("catalog")
+
+    def logged(self, bases: Mapping[str, Base], family: Iterable[ViewRow]) -> dict[str, tuple[int, int]]:
+        """Rows that triggers logged, (added, removed) by source."""
+        queries = [f"SELECT {literal(key)}, {unnumbered_columns(base)}" for key, base in bases.items()]
+        queries += [f"SELECT NULL, count(*), {row.row_count} FROM {row.data.sql}" for row in family]
+        logged = {}
+        for key, added, removed in self.session.execute(" UNION ALL ".join(queries)):
+            if key is None:
+                check_count(added, removed)
+            else:
+                logged[key] = (int(added), int(removed))
+        return logged
 
     def program(self, node: PlanNode, states: Sources, target: Target) -> Sequence[Step]:
         if target.publish or len(self.plan.nodes) > 1:
@@ -159,8 +193,13 @@ class QuickApplication(Application):
         """As the one consumer, at the version of every source: no numbers, no cursors to move."""
         for key in self.prepared.sources:
             if states[key].shape != "empty":
-                consumed = f"openivm_batch IS NULL OR openivm_batch <= {states[key].version}"
-                self.session.execute(f"DELETE FROM {states[key].log} WHERE {consumed}")
+                # all that this transaction sees: rows without a number, and numbered ones that the view has consumed
+                self.session.execute(f"DELETE FROM {states[key].log}")
+
+
+def binding_of(spec: ViewSpec) -> str:
+    """SQL of a text: the plan to which DuckDB binds the query and the view, with all names resolved, as JSON."""
+    return f"json_serialize_plan({literal(f'{spec.sql}{chr(10)};FROM {spec.name.sql}')})"
 
 
 def is_simple(prepared: Prepared) -> bool:

@@ -6,6 +6,7 @@ sends the same text through dbt's connection so that it appears in dbt's log and
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import Any, Protocol
 
@@ -33,8 +34,7 @@ class DuckDBSession:
 
     def __init__(self, connection: Any) -> None:
         self.connection = connection
-        #: of the last statement, where the caller has asked for it anyway
-        self.transaction: int | None = None
+        self._idle = False
 
     def execute(self, sql: str) -> list[Row]:
         result = self.connection.execute(sql)
@@ -51,9 +51,22 @@ class DuckDBSession:
 
     def in_transaction(self) -> bool:
         """Whether the caller left a transaction open: DuckDB's refusal of a second BEGIN would end it."""
-        before = self.transaction or self._transaction()
-        self.transaction = None
-        return before == self._transaction()
+        idle, self._idle = self._idle, False
+        if not idle:
+            self.current_schema()
+            idle, self._idle = self._idle, False
+        return not idle and self._transaction() == self._transaction()
+
+    def current_schema(self) -> str:
+        """The current schema; a `begin` right after need not ask again whether a transaction is open.
+
+        Where none is, this very statement is one, and so begins after we looked at the clock. Where the clock does not
+        say so, it may have been set back: `in_transaction` looks closer.
+        """
+        before = time.time_ns() // 1000
+        [(schema, started)] = self.execute("SELECT current_schema(), epoch_us(now())")
+        self._idle = started > before
+        return str(schema)
 
     def _transaction(self) -> int:
         [(identifier,)] = self.execute("SELECT txid_current()")

@@ -97,15 +97,12 @@ class TriggerCapture(Capture):
         """What triggers have logged since the last capture."""
         if self.session.execute(f"SELECT count(*) FROM {base.objects['delta'].sql}") == [(0,)]:
             return Unnumbered(0, 0)  # an empty log, the usual case, shows in the table's metadata
-        [(added, removed)] = self.session.execute(
-            "SELECT count(*) FILTER (WHERE openivm_multiplicity > 0), count(*) FILTER (WHERE openivm_multiplicity < 0) "
-            f"FROM {base.objects['delta'].sql} WHERE openivm_batch IS NULL"
-        )
+        [(added, removed)] = self.session.execute(f"SELECT {unnumbered_columns(base)}")
         return Unnumbered(int(added), int(removed))
 
     def is_whole(self, base: Base) -> bool:
         """Whether all triggers are there."""
-        return _wanted_triggers(base) <= self.triggers
+        return wanted_triggers(base) <= self.triggers
 
     def is_blurred(self, base: Base) -> bool:
         """Whether the logged rows may differ from what the table holds: see `blurred_conditions`."""
@@ -167,6 +164,14 @@ def _table(base: Base) -> RelationName:
     return base.relation
 
 
+def unnumbered_columns(base: Base) -> str:
+    """SQL after SELECT of one row: the logged rows without a batch number that were added, and removed."""
+    return (
+        "count(*) FILTER (WHERE openivm_multiplicity > 0), count(*) FILTER (WHERE openivm_multiplicity < 0) "
+        f"FROM {base.objects['delta'].sql} WHERE openivm_batch IS NULL"
+    )
+
+
 def _trigger_name(base: Base, event: str) -> str:
     """Unique, since the name of the log is."""
     return f"{base.objects['delta'].name}_{event.lower()}"
@@ -177,7 +182,8 @@ def _is_trigger(base: Base) -> str:
     return f"{is_relation(_table(base), 'table')} AND lower(trigger_name) IN ({names})"
 
 
-def _wanted_triggers(base: Base) -> frozenset[Row]:
+def wanted_triggers(base: Base) -> frozenset[Row]:
+    """(database, schema, table, trigger) of the triggers that must be there, in lower case."""
     table = _table(base)
     names = (_trigger_name(base, event) for event in EVENTS)
     return frozenset((table.database.lower(), table.schema.lower(), table.name.lower(), name.lower()) for name in names)
