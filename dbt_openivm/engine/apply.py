@@ -142,13 +142,17 @@ class Application:
             steps = publish.full(node.program, states, target) if full else self.program(node, states, target)
             self.runner.run(steps)
             if steps:
-                log_start = row.log_start if target.publish else target.version
-                self.touched[row.key] = self.catalog.touch_view(row, target.version, log_start)
+                self.touch(row, target, self.catalog.count_rows(row))
             if node.number is not None:
                 states[node_key(node.number)] = self.node_state(
                     row, target if steps else replace(target, version=row.version)
                 )
         return None if full and not target.publish else self.runner.changed
+
+    def touch(self, row: ViewRow, target: Target, count: int) -> None:
+        """Note that a node has changed, and how many rows its state has now."""
+        log_start = row.log_start if target.publish else target.version
+        self.touched[row.key] = self.catalog.touch_view(row, target.version, log_start, count)
 
     def program(self, node: PlanNode, states: Sources, target: Target) -> Sequence[Step]:
         """The incremental program of one node."""

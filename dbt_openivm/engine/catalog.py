@@ -190,14 +190,18 @@ class Catalog:
         )  # fmt: skip
         self.session.execute(f"INSERT INTO {self.table('openivm_views')} VALUES ({values}, {NOW}, {NOW})")
 
-    def touch_view(self, view: ViewRow, version: int, log_start: int) -> ViewRow:
-        """Note a refresh that changed a view; returns the view's row as it is now."""
+    def count_rows(self, view: ViewRow) -> int:
+        """The rows of a view's state."""
         [(count,)] = self.session.execute(f"SELECT count(*) FROM {view.data.sql}")
+        return int(count)
+
+    def touch_view(self, view: ViewRow, version: int, log_start: int, count: int) -> ViewRow:
+        """Note a refresh that changed a view; returns the view's row as it is now."""
         self.session.execute(
             f"UPDATE {self.table('openivm_views')} SET version = {version}, log_start = {log_start}, "
             f"row_count = {count}, refreshed_at = {NOW} WHERE view_key = {literal(view.key)}"
         )
-        return replace(view, version=version, log_start=log_start, row_count=int(count))
+        return replace(view, version=version, log_start=log_start, row_count=count)
 
     def delete_views(self, keys: Iterable[str]) -> None:
         listed = ", ".join(map(literal, keys))

@@ -24,7 +24,7 @@ TABLES: dict[str, str] = {
         refresh_type VARCHAR, reason VARCHAR,
         internal_schema VARCHAR, data_table VARCHAR, visible_view VARCHAR, delta_table VARCHAR,
         columns VARCHAR,         -- JSON: [[name, type], ...] of the visible rows
-        version BIGINT,          -- raised by every refresh that changed the view; the batch of its published delta
+        version BIGINT,          -- raised by every refresh that changed the view for a consumer; its delta's batch
         log_start BIGINT,        -- the change log is complete for batches after this one
         generation BIGINT,       -- raised when consumers cannot follow by delta (other columns)
         row_count BIGINT,        -- rows of the state after the last refresh; another number means it was edited by hand
@@ -32,7 +32,8 @@ TABLES: dict[str, str] = {
         types VARCHAR,           -- JSON: DuckDB's answers to the compiler's probes
         sources VARCHAR,         -- JSON: keys of the sources: as many cursors must be there
         volatile BOOLEAN,        -- whether the result may change without a change of data
-        created_at TIMESTAMP, refreshed_at TIMESTAMP
+        created_at TIMESTAMP,
+        refreshed_at TIMESTAMP   -- when the version was raised; later refreshes are in the history
     """,
     "openivm_sources": """
         source_key VARCHAR,      -- database.schema.name in lower case, or the text of a table function

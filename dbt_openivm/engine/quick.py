@@ -110,6 +110,7 @@ class QuickRefresh:
         application = QuickApplication(self.session, self.catalog, self.render, prepared)
         application.programs = seen.programs
         application.binding = seen.binding
+        application.unwatched = not coordinator.pins
         result = application.run()
         if result.strategy != "none":
             coordinator.turns[view.key] += 1
@@ -129,6 +130,7 @@ class QuickApplication(Application):
 
     programs: dict[Hashable, Sequence[Step]]
     binding: int
+    unwatched: bool
 
     def read_parents(self) -> dict[str, ViewRow]:
         return {}
@@ -182,6 +184,15 @@ class QuickApplication(Application):
         if (node.number, shapes) not in self.programs:
             self.programs[node.number, shapes] = super().program(node, states, target)
         return self.programs[node.number, shapes]
+
+    def touch(self, row: ViewRow, target: Target, count: int) -> None:
+        """The version is for consumers: one that registers later starts from what it finds.
+
+        But one that is registering right now, in a transaction that does not see this refresh, must find out from the
+        version that it missed something. Then a refresh is under way, with its pins.
+        """
+        if target.publish or count != row.row_count or not self.unwatched:
+            super().touch(row, target, count)
 
     def clean_log(self, row: ViewRow, target: Target) -> None:
         if target.publish and row.owner is None:

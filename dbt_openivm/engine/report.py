@@ -32,7 +32,12 @@ class Reader(Catalog):
         return bases | {view.key: view.log for view in self.views()}
 
     def refreshed_at(self) -> dict[str, str]:
-        rows = self.session.execute(f"SELECT view_key, refreshed_at FROM {self.table('openivm_views')}")
+        """When each view was last brought up to date; a quick refresh may leave it to the history."""
+        rows = self.session.execute(
+            f"""SELECT view_key, greatest(refreshed_at, (SELECT max(started_at) FROM
+                    {self.table("openivm_refresh_history")} AS h WHERE h.view_key = v.view_key))
+                FROM {self.table("openivm_views")} AS v"""
+        )
         return {row[0]: str(row[1])[:19] for row in rows}
 
 
