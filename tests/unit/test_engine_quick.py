@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import time
+from typing import Any
+
 import duckdb
 import pytest
 
 from dbt_openivm.engine.maintain import Maintainer
 from dbt_openivm.engine.render import render
 from dbt_openivm.engine.session import DuckDBSession
-from dbt_openivm.engine.types import ViewSpec
+from dbt_openivm.engine.types import RefreshResult, ViewSpec
+from dbt_openivm.errors import QueryError, UnsafeError
 from dbt_openivm.names import RelationName
 from tests.helpers import World, assert_view_is_exact, has_triggers
 from tests.unit.engines import log_rows, new_world
@@ -112,3 +116,120 @@ def test_a_query_that_fails_on_new_rows(world: World) -> None:
     world.assert_rows("numbers", (1,), (2,), (3,))
     assert world.change("numbers", "DELETE FROM w WHERE s = 'four'").strategy in ("incremental", "none")
     assert world.change("numbers", "INSERT INTO w VALUES ('5')").strategy == "incremental"
+
+
+@pytest.fixture
+def proper(world: World, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Grows with every refresh that is left to the proper way."""
+    seen: list[str] = []
+    properly = world.ivm.maintainer.run_properly
+
+    def run_properly(*arguments: Any) -> RefreshResult:
+        seen.append(str(arguments[0]))
+        return properly(*arguments)
+
+    monkeypatch.setattr(world.ivm.maintainer, "run_properly", run_properly)
+    return seen
+
+
+def test_what_looks_the_same_is_quick(world: World, proper: list[str]) -> None:
+    world.change("mv", "INSERT INTO t VALUES (1, 7)")
+    assert world.refresh("mv").strategy == "none"
+    world.run("CREATE TABLE other (i INTEGER)", "CREATE TEMP TABLE temporary (i INTEGER)", "DROP TABLE other")
+    world.change("mv", "DELETE FROM t WHERE x = 7")
+    assert not proper
+
+
+@pytest.mark.parametrize(
+    ("error", "statements"),
+    [
+        (UnsafeError, ["CREATE OR REPLACE VIEW mv AS SELECT 1 AS one"]),
+        (UnsafeError, ["DROP VIEW mv", "CREATE TABLE mv AS SELECT 1 AS one"]),
+        (QueryError, ["CREATE TEMP TABLE t AS SELECT 8 AS g, 8 AS x"]),
+    ],
+)
+def test_a_name_that_was_taken_is_an_error(
+    world: World, proper: list[str], error: type[Exception], statements: list[str]
+) -> None:
+    world.run(*statements, "INSERT INTO memory.main.t VALUES (5, 5)")
+    with pytest.raises(error):
+        world.ivm.refresh("main.mv")
+    assert proper
+
+
+@pytest.mark.parametrize(
+    "statements",
+    [
+        ["CREATE TEMP VIEW t AS SELECT 8 AS g, 8 AS x"],
+        ["CREATE SCHEMA o", "CREATE TABLE o.t AS SELECT 7 AS g, 7 AS x", "USE o"],
+        ["CREATE SCHEMA o", "CREATE TABLE o.t AS SELECT 7 AS g, 7 AS x", "SET search_path = 'o,main'"],
+        ["CREATE OR REPLACE VIEW mv AS SELECT g, n, s, low FROM openivm_main.openivm_visible_mv WHERE true"],
+        ["DROP VIEW mv"],
+    ],
+)
+def test_a_name_that_means_something_else_is_noticed(world: World, proper: list[str], statements: list[str]) -> None:
+    world.run(*statements, "INSERT INTO memory.main.t VALUES (5, 5)")
+    world.ivm.refresh("main.mv")
+    assert proper
+    assert_view_is_exact(world.connection, "main.mv", QUERY)
+
+
+@pytest.mark.parametrize(
+    ("query", "statement"),
+    [
+        ("SELECT * FROM t", "ALTER TABLE t ADD COLUMN y INTEGER"),
+        ("SELECT g, x / 2 AS half FROM t", "SET integer_division = true"),
+    ],
+)
+def test_what_changes_the_query_is_noticed(world: World, proper: list[str], query: str, statement: str) -> None:
+    world.create("rows_of_t", query)
+    world.change("rows_of_t", "INSERT INTO t VALUES (6, 1)")
+    world.run(statement)
+    world.refresh("rows_of_t")
+    assert proper
+
+
+@pytest.mark.parametrize("set_back", [0, 2**60])
+def test_an_open_transaction_is_refused_and_stays_open(
+    world: World, monkeypatch: pytest.MonkeyPatch, set_back: int
+) -> None:
+    now = time.time_ns
+    monkeypatch.setattr(time, "time_ns", lambda: now() + set_back)
+    for attempt in (lambda: world.ivm.refresh("mv"), lambda: world.ivm.create_view("memory.main.m", QUERY)):
+        world.run("BEGIN", "INSERT INTO t VALUES (4, 4)")
+        with pytest.raises(UnsafeError, match="transaction is open"):
+            attempt()
+        world.run("COMMIT")
+        world.refresh("mv")
+
+
+def test_the_version_is_for_consumers(world: World) -> None:
+    def version() -> int:
+        [(found,)] = world.query("SELECT version FROM openivm.openivm_views WHERE view_name = 'mv'")
+        return int(found)
+
+    before = version()
+    world.change("mv", "INSERT INTO t VALUES (1, 9)")
+    assert version() == before
+    world.change("mv", "INSERT INTO t VALUES (17, 9)")  # another number of rows
+    assert version() == before + 1
+    world.create("child", "SELECT sum(s) AS s FROM mv")
+    world.change("mv", "INSERT INTO t VALUES (1, 9)")
+    assert world.refresh("child").strategy == "incremental"
+
+
+def test_a_consumer_under_construction_finds_out_that_it_missed_a_refresh(world: World) -> None:
+    """Its transaction does not see a quick refresh that is committed before its own."""
+    session = DuckDBSession(world.connection.cursor())
+    maintainer = Maintainer(session, "memory", render)
+    spec = ViewSpec(RelationName("memory", "main", "child"), "SELECT sum(s) AS s FROM mv", capture="trigger")
+    prepared = maintainer.prepare(spec)
+    session.begin()
+    maintainer.apply(prepared)
+    world.change("mv", "INSERT INTO t VALUES (30, 1)")  # properly: a view is being built
+    world.change("mv", "INSERT INTO t VALUES (1, 9)")
+    session.commit()
+    maintainer.release(prepared)
+    world.queries["child"] = spec.sql
+    world.change("mv", "INSERT INTO t VALUES (1, 11)")
+    world.refresh("child")
