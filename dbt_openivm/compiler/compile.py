@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 
 import sqlglot
 
@@ -19,6 +19,7 @@ from dbt_openivm.compiler.grouped import GroupedProgram
 from dbt_openivm.compiler.keyed import KeyedProgram
 from dbt_openivm.compiler.lower.query import lower
 from dbt_openivm.compiler.lower.references import parse
+from dbt_openivm.compiler.lower.types import TypeWanted
 from dbt_openivm.compiler.plan import FULL_REFRESH, NodeProgram, PlanNode, RefreshPlan
 from dbt_openivm.compiler.probe import probes, resolve_types
 from dbt_openivm.compiler.prune import prune
@@ -37,6 +38,7 @@ class Analysis:
         reason: why `operator` is None.
         probes: queries whose result types `finish` would like to find in the facts.
         closure: everything the query reads, through views and macros.
+        unsettled: whether `operator` is only missing because lowering needs the types of `probes` first; see `settle`.
     """
 
     sql: str
@@ -44,6 +46,7 @@ class Analysis:
     reason: str | None
     probes: tuple[str, ...]
     closure: Closure
+    unsettled: bool = False
 
 
 def analyse(query: str, facts: CompileFacts) -> Analysis:
@@ -59,10 +62,33 @@ def analyse(query: str, facts: CompileFacts) -> Analysis:
         operator = prune(lower(query, facts))
         check_complete(operator, reached)
         return Analysis(query, operator, None, tuple(probes(operator)), reached)
+    except TypeWanted as wanted:
+        reason = "the type of an expression, which DuckDB was not asked for, cannot be told from the query"
+        return Analysis(query, None, reason, (wanted.probe,), reached, unsettled=True)
     except UnsupportedError as error:
         return Analysis(query, None, f"{error} cannot be maintained incrementally yet", (), reached)
     except sqlglot.errors.SqlglotError as error:
         return Analysis(query, None, f"the SQL could not be parsed by the compiler ({error})", (), reached)
+
+
+def settle(query: str, facts: CompileFacts, describe: Callable[[str], tuple[str, ...]]) -> tuple[Analysis, CompileFacts]:
+    """`analyse`, answering the questions that lowering itself has: which fields a struct has, for one.
+
+    Args:
+        describe: the types of a query's columns, none where DuckDB refuses it.
+
+    Returns:
+        The analysis, whose probes start with the questions, in the order in which they were asked; the facts with the
+        answers to these.
+
+    Raises:
+        QueryError: the text is no single SELECT.
+    """
+    asked: dict[str, tuple[str, ...]] = {}
+    while (analysis := analyse(query, known := replace(facts, types={**facts.types, **asked}))).unsettled:
+        [probe] = analysis.probes
+        asked[probe] = describe(probe)
+    return replace(analysis, probes=tuple(dict.fromkeys([*asked, *analysis.probes]))), known
 
 
 def check_complete(operator: Operator, reached: Closure) -> None:

@@ -406,5 +406,6 @@ def add_files(session: Session, gatherer: Gatherer, found: References, place: En
 
 def with_types(session: Session, facts: CompileFacts, probes: Iterable[str]) -> CompileFacts:
     """The facts with DuckDB's answers to the compiler's type probes."""
-    types = {probe: tuple(c.type for c in describe(session, probe)) for probe in probes}
-    return replace(facts, types=types)
+    asked = [probe for probe in probes if probe not in facts.types]
+    types = {probe: tuple(c.type for c in describe(session, probe)) for probe in asked}
+    return replace(facts, types={**facts.types, **types})

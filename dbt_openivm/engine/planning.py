@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from dbt_openivm.__version__ import version
 from dbt_openivm.compiler.algebra import Operator
-from dbt_openivm.compiler.compile import Analysis, analyse, finish
+from dbt_openivm.compiler.compile import Analysis, analyse, finish, settle
 from dbt_openivm.compiler.facts import Column, CompileFacts
 from dbt_openivm.compiler.lower.reading import called_names
 from dbt_openivm.compiler.plan import FULL_REFRESH, RefreshPlan
@@ -136,11 +136,16 @@ def remembered(
 
 def remade(spec: ViewSpec, facts: CompileFacts, row: ViewRow) -> Made:
     """The plan that the view was built with, from DuckDB's answers of that time."""
-    analysis = analyse(spec.sql, replace(facts, output=row.columns))
-    if row.refresh_type == FULL_REFRESH and analysis.operator is not None:
-        analysis = in_full(analysis, row.reason or "")
+    shaped = replace(facts, output=row.columns)
     types = tuple(tuple(answer) for answer in json.loads(row.types))
-    known = replace(facts, output=row.columns, types=dict(zip(analysis.probes, types, strict=True)))
+    if row.refresh_type == FULL_REFRESH:
+        analysis = analyse(spec.sql, shaped)
+        if analysis.operator is not None or analysis.unsettled:
+            analysis = in_full(analysis, row.reason or "")
+        return Made(finish(analysis, shaped), types)
+    answers = iter(types)
+    analysis, known = settle(spec.sql, shaped, lambda _probe: next(answers))
+    known = replace(known, types=dict(zip(analysis.probes, types, strict=True)))
     return Made(finish(analysis, known), types)
 
 
@@ -152,14 +157,24 @@ def make_plan(session: Session, spec: ViewSpec, facts: CompileFacts) -> Made:
     """
     shaped = replace(facts, output=output_columns(session, spec.sql))
     refuse_names(spec, shaped)
-    analysis = analyse(spec.sql, shaped)
+    analysis, shaped = settle(spec.sql, shaped, lambda probe: told(session, probe))
     if analysis.operator is not None and (name := misread_function(session, analysis)):
         reason = f"the function {name}() is yours, but its name is one that the compiler reads as another function"
         analysis = in_full(analysis, reason)
     if analysis.operator is not None and (fault := rewriting_fault(session, analysis.operator, shaped.output)):
         analysis = in_full(analysis, fault)
+    if analysis.operator is None:
+        return Made(finish(analysis, shaped), ())
     known = with_types(session, shaped, analysis.probes)
     return Made(finish(analysis, known), tuple(known.types[probe] for probe in analysis.probes))
+
+
+def told(session: Session, probe: str) -> tuple[str, ...]:
+    """The types of a query's columns; none if DuckDB refuses it."""
+    try:
+        return tuple(column.type for column in describe(session, probe))
+    except Exception:  # DuckDB's errors have no common class that the engine may import
+        return ()
 
 
 def misread_function(session: Session, analysis: Analysis) -> str | None:

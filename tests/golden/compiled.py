@@ -8,13 +8,13 @@ from typing import Any
 
 from dbt_openivm.compiler import publish
 from dbt_openivm.compiler.algebra import Operator
-from dbt_openivm.compiler.compile import analyse
+from dbt_openivm.compiler.compile import settle
 from dbt_openivm.compiler.facts import Column, CompileFacts
 from dbt_openivm.compiler.plan import FULL_REFRESH, PlanNode, RefreshPlan, Target
 from dbt_openivm.compiler.probe import resolve_types
 from dbt_openivm.compiler.rules import SourceState
 from dbt_openivm.engine.gather import with_types
-from dbt_openivm.engine.planning import compile_view
+from dbt_openivm.engine.planning import compile_view, told
 from dbt_openivm.engine.render import render
 from dbt_openivm.engine.session import DuckDBSession
 from dbt_openivm.engine.types import ViewSpec
@@ -42,7 +42,7 @@ def compiled(connection: Any, query: str) -> Compiled:
     """Compile `query` as the engine does for a new view."""
     session = DuckDBSession(connection)
     plan, facts = compile_view(session, ViewSpec(VIEW, query), lambda name, sql: False)
-    analysis = analyse(query, facts)
+    analysis, facts = settle(query, facts, lambda probe: told(session, probe))
     operator = None
     if plan.refresh_type != FULL_REFRESH and analysis.operator is not None:
         operator = resolve_types(analysis.operator, with_types(session, facts, analysis.probes).types)
