@@ -8,6 +8,8 @@ from dbt_openivm.compiler.algebra import Call
 from dbt_openivm.compiler.facts import CompileFacts
 from dbt_openivm.compiler.lower.expressions import function_name
 
+GROUPING = (exp.Grouping, exp.GroupingId)
+"""Written like an aggregate call, but a matter of the grouping set alone."""
 WRAPPERS = (exp.Filter, exp.WithinGroup, exp.IgnoreNulls, exp.RespectNulls)
 
 NAMES: dict[type[exp.Expr], str] = {
@@ -33,7 +35,7 @@ def is_call(node: exp.Expr, facts: CompileFacts) -> bool:
     if isinstance(node, WRAPPERS):
         return is_call(node.this, facts)
     if isinstance(node, exp.AggFunc):
-        return True
+        return not isinstance(node, GROUPING)
     return isinstance(node, exp.Func) and function_name(node) in facts.aggregate_functions
 
 

@@ -90,12 +90,16 @@ class GroupedProgram(NodeProgram):
     @cached_property
     def key_columns(self) -> dict[str, str]:
         """key -> the state's column that holds it: a visible one if there is one."""
-        shown = {
+        return {key: self.shown_columns.get(key, key) for key in self.key_names}
+
+    @cached_property
+    def shown_columns(self) -> dict[str, str]:
+        """Column of the aggregate -> the visible column that is nothing else."""
+        return {
             value.name: name
             for name, (_, value) in zip(self.names, self.node.items, strict=True)
             if isinstance(value, exp.Column)
         }
-        return {key: shown.get(key, key) for key in self.key_names}
 
     @cached_property
     def components(self) -> list[Component]:
@@ -196,7 +200,7 @@ class GroupedProgram(NodeProgram):
 
     @property
     def hidden_keys(self) -> list[str]:
-        return [key for key in self.key_names if self.key_columns[key] == key]
+        return [key for key in self.key_names if key not in self.shown_columns]
 
     def inner_rows(self, context: Context, fragment: Fragment, restrict: bool) -> exp.Select:
         """Keys and the columns that calls read, one row a row of the core."""

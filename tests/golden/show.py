@@ -9,7 +9,19 @@ from typing import Any
 import sqlglot
 
 from dbt_openivm.compiler import sql
-from dbt_openivm.compiler.algebra import Aggregate, Constant, Filter, Join, Operator, Project, Scan, UnionAll
+from dbt_openivm.compiler.algebra import (
+    Aggregate,
+    Constant,
+    Filter,
+    Join,
+    Operator,
+    OuterJoin,
+    Project,
+    Scan,
+    SemiJoin,
+    Unnest,
+    Window,
+)
 from dbt_openivm.compiler.facts import CompileFacts
 from dbt_openivm.compiler.grouped import GroupedProgram
 from dbt_openivm.compiler.plan import FULL_REFRESH, PlanNode, RefreshPlan, Step
@@ -109,7 +121,12 @@ def detail(operator: Operator) -> str:
         return ", ".join(f"{out} = {index}.{name}" for out, index, name in operator.names)
     if isinstance(operator, Aggregate):
         return aggregate_detail(operator)
-    assert isinstance(operator, UnionAll)
+    if isinstance(operator, Unnest):
+        return items(operator.items)
+    if isinstance(operator, SemiJoin | OuterJoin):
+        return f"on {sql.text(operator.on)}"
+    if isinstance(operator, Window):
+        return f"by {items(operator.keys) or '()'}; {items(operator.calls)}"
     return f"({', '.join(operator.columns)})"
 
 

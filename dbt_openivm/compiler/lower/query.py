@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from dbt_openivm.compiler.algebra import Constant, Operator, Scan, UnionAll, unique_name
+from dbt_openivm.compiler.algebra import Constant, Operator, Scan, unique_name
 from dbt_openivm.compiler.facts import SQL_VIEW, CompileFacts, Relation
 from dbt_openivm.compiler.lower.expressions import Binder, function_name
 from dbt_openivm.compiler.lower.macros import expand_call
@@ -15,9 +15,10 @@ from dbt_openivm.compiler.lower.reading import read
 from dbt_openivm.compiler.lower.references import FILE_READERS
 from dbt_openivm.compiler.lower.scope import Scope
 from dbt_openivm.compiler.lower.select import lower_select
+from dbt_openivm.compiler.lower.set_operations import combine
 from dbt_openivm.compiler.places import place
-from dbt_openivm.errors import UnsupportedError
 from dbt_openivm.compiler.sql import text
+from dbt_openivm.errors import UnsupportedError
 
 MAX_DEPTH = 100
 
@@ -57,7 +58,7 @@ class Lowering:
         scoped = self.with_ctes(node)
         refuse_modifiers(node)
         if isinstance(node, exp.SetOperation):
-            return scoped.union(node)
+            return scoped.set_operation(node)
         if isinstance(node, exp.Select):
             return Lowered(*lower_select(node, scoped.facts, scoped.source))
         raise UnsupportedError(f"{type(node).__name__.upper()}{place(node)}")
@@ -77,12 +78,10 @@ class Lowering:
             scoped = Lowering(self.facts, self.context, {**scoped.ctes, name.lower(): lowered}, self.depth)
         return scoped
 
-    def union(self, node: exp.SetOperation) -> Lowered:
-        if not isinstance(node, exp.Union) or node.args.get("distinct") or node.args.get("by_name"):
-            words = type(node).__name__.upper() + (" ALL" if node.args.get("distinct") is False else "")
-            raise UnsupportedError(f"{words}{' BY NAME' if node.args.get('by_name') else ''}{place(node)}")
-        left, right = self.query(node.left), self.query(node.right)
-        return Lowered(UnionAll((left.operator, right.operator)), left.names)
+    def set_operation(self, node: exp.SetOperation) -> Lowered:
+        sides = [self.query(branch) for branch in (node.left, node.right)]
+        left, right = ((side.operator, side.names) for side in sides)
+        return Lowered(*combine(node, left, right))
 
     def source(self, item: exp.Expr) -> tuple[Operator, str, tuple[str, ...], tuple[str, ...]]:
         """Lower one item of a FROM clause to (operator, alias, names of its columns, qualifiers of its name)."""

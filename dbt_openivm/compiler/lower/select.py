@@ -7,11 +7,13 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from dbt_openivm.compiler.aggregates import contains_call, describe, is_call
+from dbt_openivm.compiler.aggregates import GROUPING, contains_call, describe, is_call
 from dbt_openivm.compiler.algebra import Aggregate, Call, Constant, Filter, Operator, Project, column, unique_name
 from dbt_openivm.compiler.facts import CompileFacts
+from dbt_openivm.compiler.lower.distinct_calls import aggregate
 from dbt_openivm.compiler.lower.expressions import Alias, Binder, expand_macro, rebuild, refuse
 from dbt_openivm.compiler.lower.from_clause import FromClause, Source
+from dbt_openivm.compiler.lower.grouping import Grouping, grouping_sets, grouping_value, over_sets
 from dbt_openivm.compiler.lower.reading import written
 from dbt_openivm.compiler.lower.scope import Scope
 from dbt_openivm.compiler.places import place
@@ -102,9 +104,6 @@ class Flat(exp.Expression):
     arg_types = {"this": True}
 
 
-GROUPINGS: dict[type[exp.Expr], str] = {exp.Rollup: "ROLLUP", exp.Cube: "CUBE", exp.GroupingSets: "GROUPING SETS"}
-
-
 def reads_columns(value: exp.Expr) -> bool:
     return any(isinstance(part, exp.Column | Flat) for part in value.walk())
 
@@ -117,6 +116,7 @@ class SelectList:
     scope: Scope
     items: list[Item]
     keys: list[tuple[str, exp.Expr]] = field(default_factory=list)
+    sets: list[tuple[str, ...]] = field(default_factory=list)
     calls: list[tuple[str, Call]] = field(default_factory=list)
     taken: set[str] = field(default_factory=set)
 
@@ -161,42 +161,58 @@ class SelectList:
     def aggregated(self, node: exp.Select) -> Operator:
         """Aggregate, then HAVING, then the select list over keys and calls."""
         group = node.args.get("group")
-        for value in self.group_values(group):
-            bound = self.bind(value).unnest()
-            if all(bound != known for _, known in self.keys):
-                self.keys.append((unique_name(f"openivm_key_{len(self.keys)}", self.taken), bound))
-        # GROUP BY ALL leaves out constants; if nothing else is left there is one group, even of an empty table
+        self.sets = self.key_sets(group)
         having = node.args.get("having")
-        scalar = group is None or (bool(group.args.get("all")) and not self.keys)
         names: set[str] = set()
         items = tuple((unique_name(name, names), self.post(value)) for name, value in self.items)
-        if scalar and not self.calls and having is None:
+        if group is not None and group.args.get("all") and not (self.keys or self.calls or having):
+            # GROUP BY ALL leaves out constants; where nothing is left, nothing is grouped
             return self.plain()
         predicate = None if having is None else self.post(having.this)
-        operator: Operator = Aggregate(self.scope.operator, tuple(self.keys), tuple(self.calls), scalar=scalar)
+        grouping = Grouping(self.scope.operator, tuple(self.keys), tuple(self.calls))
+        if len(self.sets) > 1:
+            grouping = over_sets(grouping, self.sets)
+        operator = aggregate(grouping, scalar=self.sets == [()])
         if predicate is not None:
             operator = Filter(operator, predicate)
         return Project(operator, items)
 
-    def group_values(self, group: exp.Group | None) -> list[exp.Expr]:
+    def key_sets(self, group: exp.Group | None) -> list[tuple[str, ...]]:
+        """The names of the keys of each grouping set."""
         if group is None:
-            return []
-        for part in group.walk():
-            if isinstance(part, exp.Rollup | exp.Cube | exp.GroupingSets):
-                raise UnsupportedError(f"{GROUPINGS[type(part)]}{place(group)}")
+            return [()]
         if group.args.get("all"):
-            return [value for _, value in self.items if not self.has_call(value) and reads_columns(value)]
-        return [self.group_value(value) for value in group.expressions]
+            sets = [[value for _, value in self.items if not self.has_call(value) and reads_columns(value)]]
+        else:
+            sets = grouping_sets(group)
+        return [tuple(dict.fromkeys(self.key(self.group_value(value)) for value in values)) for values in sets]
+
+    def key(self, value: exp.Expr) -> str:
+        """The name of the key that a grouping expression makes."""
+        bound = self.bind(value).unnest()
+        for name, known in self.keys:
+            if known == bound:
+                return name
+        self.keys.append((unique_name(f"openivm_key_{len(self.keys)}", self.taken), bound))
+        return self.keys[-1][0]
 
     def group_value(self, value: exp.Expr) -> exp.Expr:
         if isinstance(value, exp.Literal) and value.is_int:
             return self.items[int(value.name) - 1][1]
-        if isinstance(value, exp.Tuple) and not value.expressions:
-            raise UnsupportedError(f"GROUP BY (){place(value)}")
+    def grouping(self, node: exp.Expr) -> exp.Expr:
+        """GROUPING() of some keys."""
+        names = {known: name for name, known in self.keys}
+        values = [self.bind(self.group_value(value)).unnest() for value in node.expressions]
+        if not values or not all(value in names for value in values):
+            raise UnsupportedError(f"GROUPING() of what is no key{place(node)}")
+        return grouping_value(self.sets, [names[value] for value in values])
+
         return value
 
     def post(self, node: exp.Expr) -> exp.Expr:
         """Bind an expression of the select list or HAVING over keys and calls of the aggregate."""
+        if isinstance(node, GROUPING):
+            return self.grouping(node)
         if isinstance(node, Flat):
             return self.post_column(node, column(node.this.name))
         refuse(node)

@@ -45,7 +45,20 @@ SELECT product, list(quantity ORDER BY quantity, id) AS l, string_agg(note, ',' 
 FROM sales GROUP BY product
 
 -- name: count_distinct
+-- about: An internal view counts the rows of each value; a change costs its values, not its group.
 SELECT product, count(DISTINCT quantity) AS d FROM sales GROUP BY product
+
+-- name: count_distinct_of_several
+-- about: One internal view for each argument and one for the rest, joined by the keys; min(DISTINCT) is min.
+SELECT product, count(DISTINCT quantity) AS q, avg(DISTINCT amount) FILTER (WHERE paid) AS a, min(DISTINCT day) AS d, count(*) AS n
+FROM sales GROUP BY product HAVING count(DISTINCT customer) > 1
+
+-- name: count_distinct_ungrouped
+SELECT count(DISTINCT customer) AS customers, count(*) AS n FROM sales
+
+-- name: distinct_beside_median
+-- about: The touched groups' rows are read anyway.
+SELECT product, count(DISTINCT quantity) AS d, median(quantity) AS m FROM sales GROUP BY product
 
 -- name: quantile_and_mode
 SELECT product, quantile_cont(quantity, 0.9) AS q, arg_min(id, quantity * 1000 + id) AS a FROM sales GROUP BY product

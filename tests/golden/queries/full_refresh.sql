@@ -36,18 +36,6 @@ SELECT id FROM sales WHERE product IN (SELECT product FROM products)
 -- name: scalar_subquery
 SELECT id FROM sales WHERE quantity > (SELECT avg(quantity) FROM sales)
 
--- name: union_distinct
-SELECT product FROM sales UNION SELECT product FROM products
-
--- name: intersect
-SELECT product FROM sales INTERSECT SELECT product FROM products
-
--- name: except
-SELECT product FROM sales EXCEPT ALL SELECT product FROM products
-
--- name: rollup
-SELECT product, paid, count(*) AS n FROM sales GROUP BY ROLLUP (product, paid)
-
 -- name: unnest
 SELECT who.id AS id, unnest(who.tags) AS tag FROM events
 

@@ -46,3 +46,19 @@ FROM sales GROUP BY product
 
 -- name: filter_above_group
 SELECT * FROM (SELECT product, sum(quantity) AS q FROM sales GROUP BY product) AS t WHERE q > 5
+
+-- name: group_by_nothing
+-- about: The empty grouping set is one row, always.
+SELECT count(*) AS n, sum(quantity) AS q FROM sales GROUP BY ()
+
+-- name: rollup
+-- about: One grouping by set and keys; a row of no source keeps the group of the empty set alive, and no call counts it.
+SELECT product, paid, count(*) AS n, sum(quantity) AS q, grouping(product, paid) AS level
+FROM sales GROUP BY ROLLUP (product, paid)
+
+-- name: cube_with_having
+SELECT product, paid, max(day) AS latest FROM sales GROUP BY CUBE (product, paid) HAVING count(*) > 1 OR grouping(paid) = 1
+
+-- name: grouping_sets
+-- about: A key outside of all sets stands in each of them; equal sets count twice.
+SELECT customer, product, paid, count(*) AS n FROM sales GROUP BY customer, GROUPING SETS ((product), (paid), (paid))

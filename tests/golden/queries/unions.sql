@@ -28,3 +28,29 @@ SELECT DISTINCT product, paid FROM sales
 
 -- name: distinct_of_join
 SELECT DISTINCT p.category FROM sales AS s JOIN products AS p ON s.product = p.product
+
+-- name: union_distinct
+-- about: UNION groups the rows of both branches; its own DISTINCT is the only one.
+SELECT product FROM sales UNION SELECT product FROM products UNION SELECT DISTINCT product FROM refunds
+
+-- name: union_by_name
+-- about: Columns go by name; a branch without a name has NULL there.
+SELECT id, amount, note FROM sales UNION ALL BY NAME SELECT reason AS note, id FROM refunds
+
+-- name: intersect
+-- about: Each row's copies on both sides are counted.
+SELECT product FROM sales INTERSECT SELECT product FROM products
+
+-- name: intersect_all
+-- about: A row is repeated by unnesting a list as long as the smaller count.
+SELECT product FROM sales INTERSECT ALL SELECT product FROM refunds
+
+-- name: except
+SELECT product, paid FROM sales EXCEPT SELECT product, true FROM products
+
+-- name: except_all
+SELECT product FROM sales EXCEPT ALL SELECT product FROM products
+
+-- name: except_of_aggregates
+-- about: Branches that are internal views; the types are those of the set operation.
+SELECT product, count(*) AS n FROM sales GROUP BY product EXCEPT ALL SELECT product, count(*) FROM refunds GROUP BY product
