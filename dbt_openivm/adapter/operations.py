@@ -85,7 +85,7 @@ def _explain(adapter: OpenIvmAdapter, context: Context, model: str) -> str:
 
 
 def _gc(adapter: OpenIvmAdapter, context: Context, dry_run: bool, all_schemas: bool) -> str:
-    scope = project_scope(context["graph"], all_schemas)
+    scope = project_scope(context["graph"], context["project_name"], all_schemas)
 
     def collect(database: str) -> str:
         maintainer = adapter.refresher.maintainer(database, context)

@@ -15,6 +15,7 @@ from dbt_openivm.adapter.session import DbtSession
 from dbt_openivm.engine.database import check_writable
 from dbt_openivm.engine.garbage import Scope, without_model
 from dbt_openivm.engine.render import Renderer, Step
+from dbt_openivm.engine.report import shown
 from dbt_openivm.engine.types import RefreshResult, ViewSpec
 from dbt_openivm.names import RelationName
 
@@ -101,17 +102,17 @@ class Refresher:
             if database not in self._ready:
                 check_writable(self.session, database)
                 self.maintainer(database, context).setup()
-                self._warn_of_left_overs(database, context["graph"])
+                self._warn_of_left_overs(database, context["graph"], context["project_name"])
                 self._ready.add(database)
 
-    def _warn_of_left_overs(self, database: str, graph: Mapping[str, Any]) -> None:
+    def _warn_of_left_overs(self, database: str, graph: Mapping[str, Any], project: str) -> None:
         """A view without a model still counts as a consumer: the change logs of its sources are kept for it."""
-        gone = without_model(self.session, database, project_scope(graph))
+        gone = without_model(self.session, database, project_scope(graph, project))
         if gone:
-            names = ", ".join(f"{view.schema}.{view.name}" for view in gone)
+            names = ", ".join(shown(view.name) for view in gone)
             logger.warning(
                 f"No model of this project maintains {names}, but changes of their sources are still kept for them. "
-                "`dbt run-operation ivm_gc` shows what could be cleared, if no other project needs it."
+                "`dbt run-operation ivm_gc` shows what could be cleared."
             )
 
     def lock(self, context: Context) -> None:
@@ -170,6 +171,7 @@ class Refresher:
             captures=self.captures(context),
             invocation=None if capture_again else context["invocation_id"],
             origin=node["original_file_path"],
+            project=context["project_name"],
         )
 
     def captures(self, context: Context) -> dict[str, str]:
@@ -179,8 +181,8 @@ class Refresher:
         return self._captures[1]
 
 
-def project_scope(graph: Mapping[str, Any], all_schemas: bool = False) -> Scope:
+def project_scope(graph: Mapping[str, Any], project: str, everywhere: bool = False) -> Scope:
     """Which views the models of a project maintain, and in which schemas a view without a model is left over."""
     models = [node for node in graph["nodes"].values() if node["resource_type"] == "model"]
-    live = {relation_key(node) for node in models if node["config"]["materialized"] == "ivm_view"}
-    return Scope(live, {f"{node['database']}.{node['schema']}".lower() for node in models}, all_schemas)
+    made = {relation_key(node): node["config"]["materialized"] for node in models}
+    return Scope(project, made, {f"{node['database']}.{node['schema']}".lower() for node in models}, everywhere)

@@ -250,6 +250,7 @@ class Application:
             types=types_to_json(made.types) if is_root else "[]",
             sources=json.dumps(sorted(self.plan.sources)) if is_root else "[]",
             volatile=self.plan.volatile,
+            project=spec.project,
         )
 
     def name_of(self, number: int | None) -> str:

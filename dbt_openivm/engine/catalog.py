@@ -48,6 +48,7 @@ class ViewRow:
     types: str = "[]"
     sources: str = "[]"
     volatile: bool = False
+    project: str | None = None
 
     @property
     def objects(self) -> tuple[RelationName, ...]:
@@ -155,7 +156,7 @@ class Catalog:
         rows = self.session.execute(
             "SELECT view_key, view_database, view_schema, view_name, owner, definition, fingerprint, refresh_type, "
             "reason, internal_schema, data_table, visible_view, delta_table, columns, version, log_start, generation, "
-            "row_count, digest, types, sources, volatile "
+            "row_count, digest, types, sources, volatile, project "
             f"FROM {self.table('openivm_views')} WHERE {condition}"
         )
         return [self._view(row) for row in rows]
@@ -164,11 +165,11 @@ class Catalog:
         data, visible, log = (RelationName(self.database, row[9], name) for name in row[10:13])
         name = RelationName(row[1], row[2], row[3])
         owner, definition, fingerprint, refresh_type, reason = row[4:9]
-        version, log_start, generation, row_count, digest, types, sources, volatile = row[14:22]
+        version, log_start, generation, row_count, digest, types, sources, volatile, project = row[14:23]
         return ViewRow(
             row[0], name, owner, definition, fingerprint, refresh_type, reason, data, visible, log,
             columns_from_json(row[13]), version, log_start, generation, row_count,
-            digest, types, sources, bool(volatile),
+            digest, types, sources, bool(volatile), project,
         )  # fmt: skip
 
     def view(self, key: str) -> ViewRow | None:
@@ -186,7 +187,7 @@ class Catalog:
             view.key, name.database, name.schema, name.name, view.owner, view.definition, view.fingerprint,
             view.refresh_type, view.reason, view.data.schema, view.data.name, view.visible.name, view.log.name,
             columns_to_json(view.columns), view.version, view.log_start, view.generation, view.row_count,
-            view.digest, view.types, view.sources, view.volatile,
+            view.digest, view.types, view.sources, view.volatile, view.project,
         )  # fmt: skip
         self.session.execute(f"INSERT INTO {self.table('openivm_views')} VALUES ({values}, {NOW}, {NOW})")
 

@@ -8,7 +8,7 @@ indexes: rows are written by one transaction a view, and DuckDB conflicts only w
 from __future__ import annotations
 
 #: Raised when the layout below changes; a database with another number is refused with a message.
-CATALOG_VERSION = 1
+CATALOG_VERSION = 2
 
 TABLES: dict[str, str] = {
     "openivm_catalog": """
@@ -32,6 +32,7 @@ TABLES: dict[str, str] = {
         types VARCHAR,           -- JSON: DuckDB's answers to the compiler's probes
         sources VARCHAR,         -- JSON: keys of the sources: as many cursors must be there
         volatile BOOLEAN,        -- whether the result may change without a change of data
+        project VARCHAR,         -- the dbt project whose model it is; NULL for one made with the engine API
         created_at TIMESTAMP,
         refreshed_at TIMESTAMP   -- when the version was raised; later refreshes are in the history
     """,

@@ -6,12 +6,15 @@ start with `openivm`, and the user-facing view of a view that goes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dbt_openivm.engine.report import Reader
+from dbt_openivm.compiler.layout import wrapped
+from dbt_openivm.engine.catalog import ViewRow
+from dbt_openivm.engine.report import Reader, shown, without_database
 from dbt_openivm.engine.session import Session
 from dbt_openivm.names import CATALOG_SCHEMA, PREFIX, RelationName, literal, quote, visible_view
 
@@ -26,17 +29,29 @@ class Scope:
     """Whose views count as left over.
 
     Args:
-        live: keys of the views that models maintain.
-        schemas: `database.schema` (lower case) of the project; a view elsewhere may belong to another project.
-        all_schemas: also count views of other schemas.
+        project: the dbt project that asks.
+        made: how each of its models is materialized, by the key of its relation.
+        schemas: `database.schema` (lower case) of the project; a view elsewhere may belong to another target.
+        everywhere: also count views of other schemas and projects.
     """
 
-    live: set[str]
+    project: str
+    made: Mapping[str, str]
     schemas: set[str]
-    all_schemas: bool = False
+    everywhere: bool = False
 
-    def holds(self, view: RelationName) -> bool:
-        return self.all_schemas or f"{view.database}.{view.schema}".lower() in self.schemas
+    def is_live(self, view: ViewRow) -> bool:
+        return self.made.get(view.key) == "ivm_view"
+
+    def holds(self, view: ViewRow) -> bool:
+        here = f"{view.name.database}.{view.name.schema}".lower() in self.schemas
+        return self.everywhere or (here and view.project == self.project)
+
+    def why_gone(self, view: ViewRow) -> str:
+        materialized = self.made.get(view.key)
+        if materialized is not None:
+            return f"its model is materialized as {materialized} now"
+        return f"no model of project {self.project} makes it any more"
 
 
 @dataclass(frozen=True)
@@ -80,30 +95,90 @@ def collect(session: Session, database: str, scope: Scope, maintainer: Maintaine
     gone, kept = _in_order(reader, gone)
     unused = _unused_sources(reader, {view.key for view in gone})
     strays = _strays(reader)
-    lines = [f"view {view} has no model" for view in gone]
-    lines += [f"source {key} has no consumer" for key in unused]
-    lines += [f"{stray} belongs to nothing" for stray in strays]
+    lines = [f"view {shown(view.name)}: {scope.why_gone(view)}" for view in gone]
+    lines += [f"capture of {without_database(key)}: no view reads it" for key in unused]
+    lines += [f"{stray}: belongs to nothing" for stray in strays]
     if not dry_run and lines:
         with maintainer.coordinator.locked(), _transaction(session):
             for view in gone:
-                maintainer.drop(view)
+                maintainer.drop(view.name)
             maintainer.drop_unread_sources()
             _drop_all(session, strays)
             _drop_all(session, _empty_schemas(session, database))
-    notes = [f"kept: view {view} has no model, but is read by {', '.join(readers)}" for view, readers in kept.items()]
-    return "\n".join([_text(lines, foreign, dry_run, "dropped"), *notes])
+    notes = [f"Kept: view {name} has no model, but is read by {', '.join(readers)}." for name, readers in kept.items()]
+    return "\n".join([_text(lines, dry_run, "dropped"), *notes, *_elsewhere(foreign, scope)])
+
+
+def _elsewhere(foreign: list[ViewRow], scope: Scope) -> list[str]:
+    """A note about views that this project does not maintain, but somebody else may."""
+    if not foreign:
+        return []
+    names = ", ".join(f"{shown(view.name)} ({_owner(view, scope)})" for view in foreign)
+    return wrapped(
+        f"Not counted, as they may be in use elsewhere: {names}. "
+        "Pass {all_schemas: true} to count every view that no model of this project maintains."
+    )
+
+
+def _owner(view: ViewRow, scope: Scope) -> str:
+    if view.project is None:
+        return "made without dbt"
+    return "another target" if view.project == scope.project else f"project {view.project}"
 
 
 def remove(session: Session, database: str, dry_run: bool) -> str:
     """Drop every maintained view of one database, their state, the captures of their sources and the catalog.
 
-    It asks only DuckDB's catalog, so that it also works where ours is damaged or of another version.
+    It asks only DuckDB's catalog, so that it also works where ours is damaged or of another version. Schemas that hold
+    anything else stay.
     """
-    objects = [*_published(session, database), *_objects(session, database, with_catalog=True)]
+    views = _published(session, database)
+    inside = list(_objects(session, database, with_catalog=True))
+    others = {stray.name.schema: _others(session, stray.name) for stray in inside if stray.kind == "SCHEMA"}
+    dropped = [stray for stray in inside if stray.kind != "SCHEMA" or not others[stray.name.schema]]
     if not dry_run:
         with _transaction(session):
-            _drop_all(session, objects)
-    return _text([str(stray) for stray in objects], [], dry_run, "removed")
+            _drop_all(session, [*views, *dropped])
+    notes = [
+        line
+        for schema, names in others.items()
+        if names
+        for line in wrapped(f"Kept: schema {schema} holds {', '.join(names)}, which dbt-openivm did not make.")
+    ]
+    return "\n".join([_text(_summary(views, dropped), dry_run, "removed"), *notes])
+
+
+def _summary(views: list[Stray], objects: list[Stray]) -> list[str]:
+    """Few lines for many objects: views, triggers by table, the number of internal objects, schemas."""
+    lines = [f"view {shown(view.name)}" for view in views]
+    tables = Counter(shown(stray.name) for stray in objects if stray.kind == "TRIGGER")
+    lines += [f"{count} trigger{'s' * (count > 1)} on {table}" for table, count in tables.items()]
+    schemas = Counter(stray.name.schema for stray in objects if stray.kind in ("TABLE", "VIEW"))
+    gone = {stray.name.schema for stray in objects if stray.kind == "SCHEMA"}
+    for schema in sorted(gone | schemas.keys()):
+        what = f"{schemas[schema]} internal tables and views"
+        lines.append(f"schema {schema} with {what}" if schema in gone else f"{what} in schema {schema}")
+    return lines
+
+
+def _others(session: Session, schema: RelationName) -> list[str]:
+    """What a schema holds that is not ours."""
+    queries = [
+        f"SELECT {literal(kind)} || ' ' || {name} AS what FROM {function} WHERE NOT internal AND database_name = "
+        f"{literal(schema.database)} AND schema_name = {literal(schema.schema)} AND NOT starts_with({name}, "
+        f"{literal(PREFIX)})"
+        for kind, function, name in (
+            ("table", "duckdb_tables()", "table_name"),
+            ("view", "duckdb_views()", "view_name"),
+            ("type", "duckdb_types()", "type_name"),
+            ("macro", "duckdb_functions()", "function_name"),
+        )
+    ]
+    queries.append(
+        f"SELECT 'sequence ' || sequence_name FROM duckdb_sequences() WHERE database_name = {literal(schema.database)} "
+        f"AND schema_name = {literal(schema.schema)}"
+    )
+    return [str(row[0]) for row in session.execute(f"{' UNION ALL '.join(queries)} ORDER BY what")]
 
 
 def _published(session: Session, database: str) -> list[Stray]:
@@ -116,40 +191,35 @@ def _published(session: Session, database: str) -> list[Stray]:
     return [Stray("VIEW", RelationName(*row)) for row in rows]
 
 
-def _text(lines: list[str], foreign: list[RelationName], dry_run: bool, done: str) -> str:
-    text = [f"{'would be ' if dry_run else ''}{done}: {line}" for line in lines] or [NOTHING_LEFT]
-    if dry_run and lines:
+def _text(lines: list[str], dry_run: bool, done: str) -> str:
+    if not lines:
+        return NOTHING_LEFT
+    text = [f"{'would be ' if dry_run else ''}{done}:", *(f"  {line}" for line in lines)]
+    if dry_run:
         text.append("Nothing was changed: this was a dry run. Pass {dry_run: false} to do it.")
-    if foreign:
-        names = ", ".join(f"{view.schema}.{view.name}" for view in foreign)
-        text.append(
-            f"Views in schemas that this project does not use: {names}. They may belong to another project or target; "
-            "pass {all_schemas: true} to count them as left over."
-        )
     return "\n".join(text)
 
 
-def without_model(session: Session, database: str, scope: Scope) -> list[RelationName]:
+def without_model(session: Session, database: str, scope: Scope) -> list[ViewRow]:
     """The views of this project that no model maintains any more."""
     return _gone(Reader(session, database), scope)[0]
 
 
-def _gone(reader: Reader, scope: Scope) -> tuple[list[RelationName], list[RelationName]]:
-    """Views without a model: those that go, and those that may be another project's."""
-    gone: list[RelationName] = []
-    foreign: list[RelationName] = []
+def _gone(reader: Reader, scope: Scope) -> tuple[list[ViewRow], list[ViewRow]]:
+    """Views without a model: those that go, and those that may be in use elsewhere."""
+    gone: list[ViewRow] = []
+    foreign: list[ViewRow] = []
     for view in reader.user_views():
-        if view.key in scope.live:
-            continue
-        ours = scope.holds(view.name) or not _exists(reader.session, view.name)
-        (gone if ours else foreign).append(view.name)
+        if not scope.is_live(view):
+            ours = scope.holds(view) or not _exists(reader.session, view.name)
+            (gone if ours else foreign).append(view)
     return gone, foreign
 
 
-def _in_order(reader: Reader, gone: list[RelationName]) -> tuple[list[RelationName], dict[RelationName, list[str]]]:
+def _in_order(reader: Reader, gone: list[ViewRow]) -> tuple[list[ViewRow], dict[str, list[str]]]:
     """Views to drop, readers before what they read; and those that stay, because a live view reads them."""
     readers = _readers(reader) if gone else {}
-    ordered: list[RelationName] = []
+    ordered: list[ViewRow] = []
     waiting = list(gone)
     while waiting:
         dropped = {view.key for view in ordered}
@@ -158,7 +228,7 @@ def _in_order(reader: Reader, gone: list[RelationName]) -> tuple[list[RelationNa
             break
         ordered += free
         waiting = [view for view in waiting if view not in free]
-    return ordered, {view: sorted(readers[view.key]) for view in waiting}
+    return ordered, {shown(view.name): sorted(map(without_database, readers[view.key])) for view in waiting}
 
 
 def _readers(reader: Reader) -> dict[str, set[str]]:

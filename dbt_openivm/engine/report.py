@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 
+from dbt_openivm.compiler.layout import WIDTH, wrapped
 from dbt_openivm.engine.catalog import Catalog, ViewRow
 from dbt_openivm.engine.session import Session
 from dbt_openivm.engine.table import format_table
@@ -42,64 +44,70 @@ class Reader(Catalog):
 
 
 def status(session: Session, database: str) -> str:
-    """One line a view: how it is maintained, what the last refresh did, what waits in its sources, who reads it."""
+    """How each view is maintained and what its last refresh did; how each source is captured and what waits in it."""
     reader = Reader(session, database)
     views = reader.user_views()
     if not views:
         return NOTHING
-    refreshed, last, pending, consumers = reader.refreshed_at(), _last(reader), _pending(reader), _consumers(reader)
-    rows = []
-    for view in views:
-        waiting = ", ".join(pending.get(view.key, [])) or "nothing"
-        readers = ", ".join(sorted(consumers.get(view.key, []))) or "-"
-        outcome = last.get(view.key, (None, None))
-        rows.append(
-            [_short(view.name), view.refresh_type, refreshed[view.key], *outcome, view.row_count, waiting, readers]
-        )
-    header = ["view", "refresh type", "refreshed at", "strategy", "ms", "rows", "pending changes", "consumers"]
-    notes = [f"{_short(view.name)} refreshes in full: {view.reason}" for view in views if view.reason]
-    hint = "Changes in sources with capture `diff` are only known once the next run looks for them."
-    return "\n".join([format_table(header, rows), "", *notes, hint])
+    refreshed, last = reader.refreshed_at(), _last(reader)
+    rows = [
+        [shown(v.name), v.refresh_type, refreshed[v.key], *last.get(v.key, (None, None)), v.row_count] for v in views
+    ]
+    lines = [format_table(["view", "refresh type", "refreshed at", "refresh", "ms", "rows"], rows)]
+    sources = _sources(reader)
+    if sources:
+        lines += ["", format_table(["source", "capture", "pending", "read by"], sources, WIDTH)]
+    notes = [f"{shown(view.name)} refreshes in full: {view.reason}." for view in views if view.reason]
+    lines += [""] * bool(notes) + [line for note in notes for line in wrapped(note)]
+    if any(capture == "diff" for _, capture, _, _ in sources):
+        lines += ["", "What waits in a source with capture diff is known once the next run has compared it."]
+    return "\n".join(lines)
 
 
 def history(session: Session, database: str, view: str | None = None, limit: int = 20) -> str:
-    """One line a refresh, newest first."""
+    """Each refresh, newest first: a line of figures, and below it the refresh type, why, and the time of its steps."""
     reader = Reader(session, database)
     if not reader.exists():
         return NOTHING
     only = "" if view is None else f"WHERE h.view_key = {literal(view.lower())}"
     rows = session.execute(
-        f"""SELECT h.started_at, v.view_schema || '.' || v.view_name, h.refresh_type, h.strategy, h.delta_rows,
-                   h.changed_rows, h.row_count, h.ms, h.reason, h.steps
+        f"""SELECT h.started_at, v.view_schema || '.' || v.view_name, h.strategy, h.delta_rows, h.changed_rows,
+                   h.row_count, h.ms, h.refresh_type, h.reason, h.steps
             FROM {reader.table("openivm_refresh_history")} h
             JOIN {reader.table("openivm_views")} v ON v.view_key = h.view_key AND v.owner IS NULL
             {only} ORDER BY h.started_at DESC LIMIT {int(limit)}"""
     )
     if not rows:
         return "No refresh is recorded."
-    header = [
-        "started at",
-        "view",
-        "refresh type",
-        "strategy",
-        "changes in",
-        "changed",
-        "rows",
-        "ms",
-        "ms a step",
-        "why",
-    ]
-    return format_table(header, [[str(r[0])[:19], *r[1:8], _steps(r[9]), r[8]] for r in rows])
+    header = ["started at", "view", "refresh", "in", "changed", "rows", "ms"]
+    title, *figures = format_table(header, [[str(row[0])[:19], *row[1:7]] for row in rows]).splitlines()
+    lines = [title]
+    for figure, (refresh_type, reason, steps) in zip(figures, (row[7:10] for row in rows), strict=True):
+        lines += [figure, *_details(refresh_type, reason, steps)]
+    return "\n".join(lines)
 
 
-def _steps(steps: str | None) -> str | None:
-    if not steps:
-        return None
-    return ", ".join(f"{name} {ms:.1f}" for name, ms in json.loads(steps)) or None
+def _details(refresh_type: str, reason: str | None, steps: str | None) -> list[str]:
+    lines = wrapped(f"{refresh_type}: {reason}" if reason else refresh_type, "    ")
+    times = ", ".join(f"{name} {ms:.1f}" for name, ms in json.loads(steps or "[]"))
+    return lines + (wrapped(f"ms per step: {times}", "    ") if times else [])
 
 
-def _short(name: RelationName) -> str:
+def shown(name: RelationName) -> str:
+    """A view's name for people, who know which database they are in."""
     return f"{name.schema}.{name.name}"
+
+
+def _sources(reader: Reader) -> list[list[str | int | None]]:
+    """(source, capture, changes that wait, the views for which they wait), a row for each number of changes."""
+    captures = {key: row.capture for key, row in reader.sources().items()}
+    waiting: dict[tuple[str, int | None], set[str]] = {}
+    for key, view, count in _pending(reader):
+        waiting.setdefault((key, count), set()).add(without_database(view))
+    return [
+        [without_database(key), captures.get(key, "ivm_view"), count, ", ".join(sorted(views))]
+        for (key, count), views in sorted(waiting.items(), key=lambda item: (item[0][0], -(item[0][1] or 0)))
+    ]
 
 
 def _last(reader: Reader) -> dict[str, tuple[str, float]]:
@@ -111,29 +119,21 @@ def _last(reader: Reader) -> dict[str, tuple[str, float]]:
     return {row[0]: (row[1], row[2]) for row in rows}
 
 
-def _pending(reader: Reader) -> dict[str, list[str]]:
-    """Per view, the rows of its sources' logs that it has not consumed; rows without a number are not captured yet."""
+def _pending(reader: Reader) -> Iterator[tuple[str, str, int | None]]:
+    """(source, view, rows of the source's log that the view has not consumed); None where there is no log.
+
+    Rows without a number are not captured yet.
+    """
     owners, logs = reader.owners(), reader.logs()
-    pending: dict[str, list[str]] = {}
     for cursor in reader.cursors("source_kind <> 'node'"):
+        view = owners.get(cursor.view_key, cursor.view_key)
         log = logs.get(cursor.source_key)
         if log is None or not _is_there(reader.session, log):
+            yield cursor.source_key, view, None
             continue
         late = f"{quote(BATCH)} > {cursor.cursor} OR {quote(BATCH)} IS NULL"
         [(count,)] = reader.session.execute(f"SELECT count(*) FROM {log.sql} WHERE {late}")
-        if count:
-            view = owners.get(cursor.view_key, cursor.view_key)
-            pending.setdefault(view, []).append(f"{_without_database(cursor.source_key)} {count:,}")
-    return pending
-
-
-def _consumers(reader: Reader) -> dict[str, set[str]]:
-    owners = reader.owners()
-    consumers: dict[str, set[str]] = {}
-    for cursor in reader.cursors("source_kind = 'visible'"):
-        view = owners.get(cursor.view_key, cursor.view_key)
-        consumers.setdefault(cursor.source_key, set()).add(_without_database(view))
-    return consumers
+        yield cursor.source_key, view, count
 
 
 def _is_there(session: Session, name: RelationName) -> bool:
@@ -145,5 +145,5 @@ def _is_there(session: Session, name: RelationName) -> bool:
     )
 
 
-def _without_database(key: str) -> str:
+def without_database(key: str) -> str:
     return key.split(".", 1)[-1]

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from typing import Any
 
+MINIMUM = 20
+"""Characters that the last column gets, however long the others are."""
 
-def format_table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+
+def format_table(header: Sequence[str], rows: Sequence[Sequence[Any]], width: int | None = None) -> str:
     """Align rows under a header: numbers to the right, text to the left.
+
+    Args:
+        width: break the last column's texts so that lines are no longer than this, if there is room for it.
 
     Example:
         >>> print(format_table(["model", "rows"], [["daily", 12], ["by_plane", 3322]]))
@@ -18,7 +25,13 @@ def format_table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     cells = [[_text(value) for value in row] for row in rows]
     widths = [max(len(line[i]) for line in [list(header), *cells]) for i in range(len(header))]
     numeric = [all(isinstance(row[i], int | float | None) for row in rows) for i in range(len(header))]
-    return "\n".join(_line(line, widths, numeric) for line in [header, *cells])
+    last = max((width or 0) - sum(widths[:-1]) - 2 * (len(widths) - 1), MINIMUM)
+    lines = []
+    for line in [list(header), *cells]:
+        first, *more = textwrap.wrap(line[-1], last, break_long_words=False) or [""] if width else [line[-1]]
+        lines.append(_line([*line[:-1], first], widths, numeric))
+        lines += [_line([""] * (len(line) - 1) + [part], widths, numeric) for part in more]
+    return "\n".join(lines)
 
 
 def _line(cells: Sequence[str], widths: Sequence[int], numeric: Sequence[bool]) -> str:

@@ -24,6 +24,7 @@ class ViewSpec:
         captures: capture per base, keyed by `RelationName.key` (lower case ``database.schema.name``).
         invocation: bases are captured once per invocation (a dbt run); None captures on every refresh.
         origin: where the query stands (a file path), for messages.
+        project: the dbt project whose model it is.
     """
 
     name: RelationName
@@ -34,6 +35,7 @@ class ViewSpec:
     captures: Mapping[str, str] = field(default_factory=dict)
     invocation: str | None = None
     origin: str | None = None
+    project: str | None = None
 
 
 @dataclass(frozen=True)

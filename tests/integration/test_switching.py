@@ -60,12 +60,13 @@ def test_renamed_alias_and_schema_are_left_over(shop: Project) -> None:
 
     assert "No model of this project maintains main.by_product, main.clean" in shop.run().text
     listed = shop.operation("ivm_gc")
-    assert "would be dropped: view warehouse.main.clean has no model" in listed
+    assert "would be dropped:\n" in listed
+    assert "  view main.clean: no model of project it makes it any more" in listed
     assert "dry run" in listed
     assert shop.query("SELECT count(*) FROM clean") != []
     done = shop.operation("ivm_gc", dry_run=False)
-    assert "dropped: view warehouse.main.clean has no model" in done
-    assert "dropped: view warehouse.main.by_product has no model" in done
+    assert "  view main.clean: no model" in done
+    assert "  view main.by_product: no model" in done
     assert "Nothing is left over" in shop.operation("ivm_gc", dry_run=False)
     shop.execute("INSERT INTO sales VALUES (1000, 3, 500, 1)")
     assert shop.run().strategy("by_product") == "incremental"
@@ -80,7 +81,7 @@ def test_views_of_another_project_are_not_left_over(shop: Project) -> None:
     listed = shop.operation("ivm_gc")
     assert "Nothing is left over" in listed
     assert "main.clean" in listed
-    assert "main.clean has no model" in shop.operation("ivm_gc", all_schemas=True)
+    assert "view main.clean: no model" in shop.operation("ivm_gc", all_schemas=True)
 
 
 def test_a_view_that_became_a_table_is_left_over(shop: Project) -> None:
