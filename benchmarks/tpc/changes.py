@@ -6,6 +6,7 @@ import random
 from collections.abc import Iterable
 from typing import Any
 
+from benchmarks.tpc.plants import Planter, blocks, insertion
 from benchmarks.tpc.suites import Suite
 from benchmarks.tpc.values import wanted
 
@@ -37,7 +38,11 @@ class Changes:
         for table, column, _ in found:
             self.columns.setdefault(table, []).append(column)
         self.tables = sorted(self.columns)
-        self.wanted = wanted(queries, {column: table for table, column, _ in found})
+        self.table_of = {column: table for table, column, _ in found}
+        texts = list(queries)
+        self.wanted = wanted(texts, self.table_of)
+        self.blocks = [blocks(text, self.tables) for text in texts]
+        self.planted: list[tuple[str, int]] = []
         for table in self.tables:
             con.execute(f"CREATE TEMP TABLE gone_{table} AS FROM {table} LIMIT 0")
 
@@ -56,6 +61,7 @@ class Changes:
                 self._copy(table)
             self._delete(table, table in shared)
             self._update(table)
+        self._plant()
         return self.statements
 
     # --- inserts ------------------------------------------------------------------------------------------------------
@@ -76,15 +82,14 @@ class Changes:
             self._run(f"INSERT INTO {table} {source} WHERE {column} IN ({_listed(chosen)})")
 
     def _copy(self, table: str) -> None:
-        """Copies of rows, each with a new key; one of them twice."""
-        key = self.suite.keys[table]
+        """Copies of rows, each with a new key if the table has one; one of them twice."""
+        key = self.suite.keys.get(table)
         guard = f"WHERE {self.suite.guards[table]}" if table in self.suite.guards else ""
         chosen = self._chosen(f"SELECT rowid AS r FROM {table} {guard}", "r", self._amount(table))
-        [(high,)] = self._run(f"SELECT max({key}) FROM {table}")
-        self._run(
-            f"INSERT INTO {table} SELECT * REPLACE ({high} + row_number() OVER (ORDER BY rowid) AS {key}) "
-            f"FROM {table} WHERE rowid IN ({_listed(chosen)})"
-        )
+        replaced = ""
+        if key:
+            replaced = f"REPLACE ((SELECT max({key}) FROM {table}) + row_number() OVER (ORDER BY rowid) AS {key})"
+        self._run(f"INSERT INTO {table} SELECT * {replaced} FROM {table} WHERE rowid IN ({_listed(chosen)})")
         if self.number % 4 == 1 and table not in self.suite.guards:
             self._run(f"INSERT INTO {table} SELECT * FROM {table} WHERE rowid = {chosen[0]}")
 
@@ -152,6 +157,22 @@ class Changes:
         """Those of the texts that are values of a column's type."""
         cast = ", ".join(f"TRY_CAST({_quoted(text)} AS {self.types[name]})::VARCHAR" for text in texts)
         return [value for value in self._run(f"SELECT {cast}")[0] if value is not None] if texts else []
+
+    # --- both ---------------------------------------------------------------------------------------------------------
+
+    def _plant(self) -> None:
+        """Rows that let queries find something; half of those of the last round go."""
+        for table, row in self._some(self.planted, len(self.planted) // 2):
+            self._run(f"DELETE FROM {table} WHERE rowid = {row}")
+        self.planted = []
+        for of_query in self.blocks if self.number == 1 else self._some(self.blocks, len(self.blocks) // 3 + 1):
+            favourites: dict[str, int] = {}
+            for block in of_query:
+                for plant in Planter(self.con, self.suite, block, self.table_of, favourites, self.rng).plants():
+                    self._run(insertion(plant, self.types, self.rng.randint(1, 2)))
+                    [(row,)] = self._run(f"SELECT max(rowid) FROM {plant.table}")
+                    favourites[plant.table] = row
+                    self.planted.append((plant.table, row))
 
     # --- choices ------------------------------------------------------------------------------------------------------
 

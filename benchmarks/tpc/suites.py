@@ -12,7 +12,7 @@ class Suite:
 
     Attributes:
         wholes: what is inserted and deleted as a whole: (table, key) pairs that share a key, such as an order's rows.
-        keys: the column in which a copied row gets a new value, for the tables that are in no whole.
+        keys: the column in which a copied row gets a new value, for tables that are in no whole.
         kept: columns that no update touches: a scalar subquery of some query would find several rows.
         guards: which rows of a table may be copied, for the same reason.
     """
@@ -58,7 +58,6 @@ TPCDS = Suite(
         "date_dim": "d_date_sk",
         "household_demographics": "hd_demo_sk",
         "income_band": "ib_income_band_sk",
-        "inventory": "inv_quantity_on_hand",
         "item": "i_item_sk",
         "promotion": "p_promo_sk",
         "reason": "r_reason_sk",
