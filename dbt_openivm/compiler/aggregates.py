@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from sqlglot import exp
 
 from dbt_openivm.compiler.algebra import Call
@@ -40,8 +42,24 @@ def is_call(node: exp.Expr, facts: CompileFacts) -> bool:
 
 
 def contains_call(node: exp.Expr, facts: CompileFacts) -> bool:
-    """Whether an aggregate call stands under `node`, those of subqueries and of macros' bodies not counted."""
-    return any(is_call(part, facts) for part in node.walk(prune=lambda part: isinstance(part, exp.Query)))
+    """Whether an aggregate call stands under `node`, those of subqueries and of macros' bodies not counted.
+
+    The function of a window call is none.
+    """
+    if isinstance(node, exp.Query):
+        return False
+    if isinstance(node, exp.Window):
+        return any(contains_call(part, facts) for part in read_by(node))
+    return is_call(node, facts) or any(contains_call(part, facts) for part in node.iter_expressions())
+
+
+def read_by(window: exp.Window) -> Iterator[exp.Expr]:
+    """What a window call reads: its arguments, conditions and keys, but not the function itself."""
+    inside: exp.Expr = window
+    while isinstance(inside, (exp.Window, *WRAPPERS)):
+        yield from (part for part in inside.iter_expressions() if part is not inside.this)
+        inside = inside.this
+    yield from inside.iter_expressions()
 
 
 def describe(bound: exp.Expr) -> Call:

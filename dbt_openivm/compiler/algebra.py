@@ -109,6 +109,62 @@ class Filter(Operator):
         return self, (used | column_names(self.predicate),)
 
 
+class Temporal(Operator):
+    """Linear in its input, and dependent on the clock: its rows change as time passes.
+
+    Attributes:
+        child: the input.
+        number: of the operator within its query, from 1; 0 before they are numbered.
+    """
+
+    child: Operator
+    number: int
+
+    @property
+    def inputs(self) -> tuple[Operator, ...]:
+        return (self.child,)
+
+
+@dataclass(frozen=True, eq=False)
+class TemporalFilter(Temporal):
+    """Keep the rows for which a predicate that reads the clock is true."""
+
+    child: Operator
+    predicate: exp.Expr
+    number: int = 0
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.child.columns
+
+    def with_inputs(self, inputs: tuple[Operator, ...]) -> Operator:
+        return replace(self, child=inputs[0])
+
+    def narrowed(self, used: set[str]) -> Narrowed:
+        return self, (used | column_names(self.predicate),)
+
+
+@dataclass(frozen=True, eq=False)
+class TemporalColumns(Temporal):
+    """Add columns whose expressions read the clock."""
+
+    child: Operator
+    items: tuple[tuple[str, exp.Expr], ...]
+    number: int = 0
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.child.columns + tuple(name for name, _ in self.items)
+
+    def with_inputs(self, inputs: tuple[Operator, ...]) -> Operator:
+        return replace(self, child=inputs[0])
+
+    def narrowed(self, used: set[str]) -> Narrowed:
+        items = tuple(item for item in self.items if item[0] in used)
+        read = names_of(value for _, value in items)
+        return replace(self, items=items), ((used & set(self.child.columns)) | read,)
+
+
 @dataclass(frozen=True, eq=False)
 class Project(Operator):
     """Linear: compute (name, expression) items from each row."""
@@ -330,7 +386,8 @@ class Aggregate(Operator):
         return replace(self, child=inputs[0])
 
     def narrowed(self, used: set[str]) -> Narrowed:
-        calls = tuple(entry for entry in self.calls if entry[0] in used)
+        # a group that nobody looks into is a row all the same, and a row needs a column
+        calls = tuple(entry for entry in self.calls if entry[0] in used) or self.calls[: int(self.scalar)]
         expressions = [value for _, value in self.keys] + [call.expression for _, call in calls]
         return replace(self, calls=calls), (names_of(expressions),)
 
@@ -391,7 +448,42 @@ class Window(Keyed):
         return (tuple(value for _, value in self.keys),)
 
 
-NODES = (Aggregate, Keyed)
+@dataclass(frozen=True, eq=False)
+class TopK(Operator):
+    """Non-linear: the first rows in an order: `limit` of them after `offset`.
+
+    Rows that the order leaves tied go by all their other columns, so that equal inputs give equal outputs.
+
+    Attributes:
+        order: ordered columns of the child, each with its direction and its place for NULL.
+        limit, offset: constants; None where there is none.
+        percent: whether `limit` is a share of the rows.
+        types: types of the child's columns; None before they are resolved, or unknown.
+    """
+
+    child: Operator
+    order: tuple[exp.Ordered, ...]
+    limit: exp.Expr | None
+    offset: exp.Expr | None
+    percent: bool = False
+    types: tuple[str, ...] | None = None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.child.columns
+
+    @property
+    def inputs(self) -> tuple[Operator, ...]:
+        return (self.child,)
+
+    def with_inputs(self, inputs: tuple[Operator, ...]) -> Operator:
+        return replace(self, child=inputs[0])
+
+    def narrowed(self, used: set[str]) -> Narrowed:
+        return self, (used | names_of(self.order),)
+
+
+NODES = (Aggregate, Keyed, TopK)
 """Operators that need a state of their own."""
 
 

@@ -17,6 +17,7 @@ from dbt_openivm.compiler.algebra import (
     Project,
     Scan,
     SemiJoin,
+    TopK,
     Unnest,
     Window,
 )
@@ -29,8 +30,11 @@ from dbt_openivm.compiler.plan import FULL_REFRESH, NodeProgram, PlanNode, Refre
 from dbt_openivm.compiler.remedies import remedy
 from dbt_openivm.compiler.rules import SourceState
 from dbt_openivm.compiler.split import node_key
+from dbt_openivm.compiler.top_k import TopKProgram
 
 Render = Callable[[str, Mapping[str, Any]], str]
+
+PROGRAMS = (BagProgram, GroupedProgram, KeyedProgram, TopKProgram)
 
 #: By the name of the operator.
 RULES = {
@@ -44,6 +48,7 @@ RULES = {
     "UnionAll": "adds the deltas",
     "Unnest": "takes the delta's lists apart",
     "Window": "recomputes the touched partitions",
+    "TopK": "keeps all rows, shows the first ones",
     "Aggregate": "adds the delta to its groups",
 }
 
@@ -107,13 +112,13 @@ def describe(node: PlanNode, stage: Stage, volatile: bool) -> list[str]:
     if isinstance(program, GroupedProgram):
         lines += aggregate(program)
         return lines + [line for root in roots(program) for line in tree(root, stage, "    ")]
-    top = operator(program.operator, stage, "  ") if isinstance(program, KeyedProgram) else []
+    top = operator(program.operator, stage, "  ") if isinstance(program, KeyedProgram | TopKProgram) else []
     return lines + top + [line for root in roots(program) for line in tree(root, stage, "    " if top else "  ")]
 
 
 def roots(program: NodeProgram) -> tuple[Operator, ...]:
     """What a node's program reads."""
-    return program.node.cores if isinstance(program, BagProgram | GroupedProgram | KeyedProgram) else ()
+    return program.node.cores if isinstance(program, PROGRAMS) else ()
 
 
 def aggregate(program: GroupedProgram) -> list[str]:
@@ -186,6 +191,10 @@ def title(node: Operator, stage: Stage) -> str:
         keys = ", ".join(shown(value) for _, value in node.keys)
         calls = ", ".join(shown(sql.named(value, name)) for name, value in node.calls)
         return f"Window of partitions by {keys or 'nothing'}, {calls}"
+    if isinstance(node, TopK):
+        words = [f"limit {shown(node.limit)}{' percent' if node.percent else ''}"] if node.limit is not None else []
+        words += [f"offset {shown(node.offset)}"] if node.offset is not None else []
+        return f"Order by {', '.join(map(shown, node.order))}, {' '.join(words)}"
     return type(node).__name__
 
 

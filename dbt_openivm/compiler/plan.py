@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from dbt_openivm.compiler.algebra import Temporal
 from dbt_openivm.compiler.facts import Column
 from dbt_openivm.compiler.rules import SourceState
 
@@ -19,6 +20,7 @@ DISTINCT_INCREMENTAL = "DISTINCT_INCREMENTAL"
 WINDOW_PARTITION = "WINDOW_PARTITION"
 SEMI_ANTI_RECOMPUTE = "SEMI_ANTI_RECOMPUTE"
 OUTER_JOIN = "OUTER_JOIN"
+TOP_K = "TOP_K"
 FULL_REFRESH = "FULL_REFRESH"
 
 
@@ -86,6 +88,10 @@ class NodeProgram(ABC):
     def visible_columns(self) -> tuple[str, ...]:
         """The columns that users see, in order."""
 
+    def shown(self, data: str) -> str:
+        """What stands in FROM for the rows among which `having_column` chooses the visible ones: the state itself."""
+        return data
+
     @property
     def having_column(self) -> str | None:
         """A boolean column of the state that says which rows are visible; None if all are."""
@@ -99,11 +105,13 @@ class PlanNode:
     Attributes:
         sources: keys of what it reads.
         program: how it is maintained.
+        moving: its operators that read the clock, by number.
     """
 
     number: int | None
     sources: tuple[str, ...]
     program: NodeProgram
+    moving: Mapping[int, Temporal] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -126,3 +134,8 @@ class RefreshPlan:
     output: tuple[Column, ...]
     fingerprint: str
     volatile: bool = False
+
+    @property
+    def clock(self) -> bool:
+        """Whether it changes as time passes, and by which rows is known."""
+        return any(node.moving for node in self.nodes)

@@ -13,7 +13,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from dbt_openivm.compiler import sql
-from dbt_openivm.compiler.algebra import Aggregate, Operator, OuterJoin, Project, Scan, SemiJoin, UnionAll, column
+from dbt_openivm.compiler.algebra import Aggregate, Operator, OuterJoin, Project, Scan, SemiJoin, TopK, UnionAll, column
 from dbt_openivm.compiler.rules import Context, SourceState, new
 
 Types = tuple[str, ...]
@@ -56,6 +56,8 @@ def probes(operator: Operator) -> list[str]:
             wanted.extend(rows_query(part) for part in (op, *op.children))
         elif isinstance(op, SemiJoin | OuterJoin):
             wanted.extend(rows_query(part) for part in op.inputs if part.columns)
+        elif isinstance(op, TopK):
+            wanted.append(rows_query(op.child))
         elif isinstance(op, Aggregate) and op.calls:
             wanted.append(argument_query(op))
     return list(dict.fromkeys(wanted))
@@ -72,8 +74,8 @@ def call_types(aggregate: Aggregate, types: Mapping[str, Types]) -> tuple[tuple[
     return tuple((arguments.get(name), result) for (name, _), result in zip(aggregate.calls, results, strict=True))
 
 
-def side_types(join: SemiJoin | OuterJoin, types: Mapping[str, Types]) -> Types | None:
-    """Types of the columns of both sides; None where some are unknown."""
+def side_types(join: SemiJoin | OuterJoin | TopK, types: Mapping[str, Types]) -> Types | None:
+    """Types of the columns of all inputs; None where some are unknown."""
     found: Types = ()
     for part in join.inputs:
         answer = types.get(rows_query(part)) if part.columns else ()
@@ -103,6 +105,8 @@ def resolve_types(operator: Operator, types: Mapping[str, Types]) -> Operator:
             return UnionAll(tuple(retyped(child, wanted, have) for child, have in zip(inputs, answers, strict=True)))
         if isinstance(op, SemiJoin | OuterJoin):
             return replace(op, left=inputs[0], right=inputs[1], types=side_types(op, types))
+        if isinstance(op, TopK):
+            return replace(op, child=inputs[0], types=side_types(op, types))
         if isinstance(op, Aggregate):
             return replace(op, child=inputs[0], types=call_types(op, types))
         return op.with_inputs(inputs)

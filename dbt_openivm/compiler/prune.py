@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from dbt_openivm.compiler.algebra import Operator, UnionAll, exactly, shared_operators, top_node
+from dbt_openivm.compiler.algebra import Operator, UnionAll, Window, exactly, shared_operators, top_node
 
 
 @dataclass
@@ -26,6 +26,8 @@ class _Pruner:
         return self.done[id(operator)]
 
     def pruned(self, operator: Operator, used: set[str]) -> Operator:
+        if isinstance(operator, Window) and used.isdisjoint(name for name, _ in operator.calls):
+            return self.prune(operator.child, used)
         narrowed, needs = operator.narrowed(used)
         wanted = tuple(zip(narrowed.inputs, needs, strict=True))
         inputs = tuple(self.prune(child, need) for child, need in wanted)

@@ -36,7 +36,7 @@ def boundary(program: NodeProgram, target: Target) -> Step:
     having = None if program.having_column is None else quote(program.having_column)
     arguments = {
         "view": target.visible,
-        "source": target.data,
+        "source": program.shown(target.data),
         "columns": column_list(program.visible_columns()),
         "having": having,
     }

@@ -50,7 +50,11 @@ _BUILT_IN: dict[str, Functions] = {}
 """Functions by DuckDB version: listing them takes longer than a small refresh."""
 
 
-ZONED = re.compile(r"time zone|timestamptz|timetz|timezone", re.IGNORECASE)
+ZONED = re.compile(
+    r"time zone|timestamptz|timetz|timezone|\b(now|today|ago|get_current_\w+|transaction_timestamp)\s*\("
+    r"|\bcurrent_(date|time|local)|\blocaltime",
+    re.IGNORECASE,
+)
 
 TEMPORARY = ("temp", "main")
 """Where DuckDB looks first for an unqualified name."""
@@ -69,14 +73,18 @@ class Environment:
 def environment(session: Session) -> Environment:
     [(version, database, schema, listed, *settings)] = session.execute(
         "SELECT version(), current_database(), current_schema(), current_setting('search_path'), "
-        "current_setting('TimeZone'), current_setting('integer_division'), current_setting('default_collation')"
+        "current_setting('TimeZone'), current_setting('integer_division'), current_setting('default_collation'), "
+        "current_setting('default_order'), current_setting('default_null_order')"
     )
     path = [TEMPORARY, (database, schema)]
     for entry in filter(None, str(listed).split(",")):
         parts = split_name(entry.strip())
         path.append((parts[0], parts[1]) if len(parts) == 2 else (database, parts[0]))
-    zone, division, collation = settings
-    others = (f"integer_division = {division}", f"default_collation = {collation}")
+    zone, division, collation, order, null_order = settings
+    others = (
+        f"integer_division = {division}", f"default_collation = {collation}",
+        f"default_order = {order}", f"default_null_order = {null_order}",
+    )  # fmt: skip
     return Environment(version, tuple(dict.fromkeys([*path, (database, "main")])), f"TimeZone = {zone}", others)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise
 
 from sqlglot import exp
@@ -16,6 +17,8 @@ OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE)
 CLOSING = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE)
 FIRST = 1
 """DuckDB counts list elements from 1."""
+LAST = exp.Var(this="NULLS LAST")
+"""Stands in an ORDER BY where the query says so (see `Parser._parse_ordered`)."""
 WRITTEN = "openivm_written"
 """Under this key an expression's meta holds the text that it was read from."""
 
@@ -36,6 +39,17 @@ class Parser(DuckDBParser):
         if self._match_pair(TokenType.DOT, TokenType.NUMBER):
             return exp.Literal.number(f".{self._prev.text}")
         return super()._parse_primary()
+
+    def _parse_ordered(self, parse_method: Callable[[], exp.Expr | None] | None = None) -> exp.Ordered | None:
+        """Keep NULLS LAST: it is DuckDB's default only as long as nobody sets another one.
+
+        It is kept in a place that is written behind the order, and that DuckDB has no use for.
+        """
+        found = super()._parse_ordered(parse_method)
+        said = [token.text.upper() for token in self._tokens[max(self._index - 2, 0) : self._index]]
+        if found is not None and said == ["NULLS", "LAST"]:
+            found.set("with_fill", LAST.copy())
+        return found
 
     def _warn_unsupported(self) -> None:
         """Say nothing in users' terminals: what is not understood becomes the reason of a full refresh."""
