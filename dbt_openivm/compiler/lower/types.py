@@ -10,9 +10,12 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from dbt_openivm.compiler.algebra import Operator, Project
+from dbt_openivm.compiler.algebra import Operator, Project, column
 from dbt_openivm.compiler.facts import CompileFacts
+from dbt_openivm.compiler.lower.outer import references, references_below, replace_references, rescoped
+from dbt_openivm.compiler.lower.scope import Scope
 from dbt_openivm.compiler.probe import rows_query
+from dbt_openivm.compiler.sql import cast
 from dbt_openivm.errors import UnsupportedError
 
 VALUE = "openivm_value"
@@ -42,13 +45,27 @@ class Nested:
     fields: tuple[tuple[str, str], ...] = ()
 
 
-def type_of(operator: Operator, value: exp.Expr, facts: CompileFacts, what: str) -> Nested:
+def type_of(operator: Operator, value: exp.Expr, facts: CompileFacts, what: str, around: Scope | None = None) -> Nested:
     """The type of an expression over the columns of `operator`.
+
+    Args:
+        what: names the construct in a message.
+        around: the scope around the query, which both may refer to.
 
     Raises:
         TypeWanted: it is not known yet.
-        UnsupportedError: DuckDB does not tell it; `what` names the construct.
+        UnsupportedError: DuckDB does not tell it.
     """
+    while around is not None:
+        # what a column refers to is of no matter here, only its type
+        names = references(value, around.number) | references_below(operator, around.number)
+        nulls = {
+            name: cast(exp.Null(), type_of(around.operator, column(name), facts, what, around.outer).text)
+            for name in sorted(names)
+        }
+        value = replace_references(value, around.number, nulls)
+        operator = rescoped(operator, around.number, nulls)
+        around = around.outer
     return parse_type(answer(rows_query(Project(operator, ((VALUE, value),))), facts, what))
 
 
