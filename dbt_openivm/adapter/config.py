@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import difflib
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Optional
 
@@ -34,6 +35,13 @@ NOT_NEEDED = {
     "location": "it belongs to `external` models",
     "format": "it belongs to `external` models",
 }
+
+#: Configs of an ivm_view that are ours, and settings under meta.openivm of what it reads.
+MODEL_SETTINGS = ("refresh_mode", "capture")
+SOURCE_SETTINGS = ("capture",)
+
+#: How much alike two words must be for one to be taken for the other, misspelt.
+CLOSE = 0.7
 
 #: What dbt itself puts into every model's configuration.
 DBT_DEFAULTS = {"on_schema_change": "ignore", "lookback": 1}
@@ -81,7 +89,7 @@ def _choices(node: Mapping[str, Any]) -> Iterator[str]:
     for key, allowed in (("refresh_mode", REFRESH_MODES), ("capture", CAPTURES)):
         value = node["config"].get(key)
         if value is not None and value not in allowed:
-            yield f"{key}: got {value!r}, expected one of {', '.join(allowed)}."
+            yield f"{key}: got {value!r}, expected one of {', '.join(allowed)}.{_did_you_mean(value, allowed)}"
 
 
 def _not_needed(node: Mapping[str, Any]) -> Iterator[str]:
@@ -120,28 +128,70 @@ def source_captures(graph: Mapping[str, Any]) -> dict[str, str]:
     It stands under `meta: {openivm: {capture: trigger}}` of a source table, seed, snapshot or model.
 
     Raises:
-        ConfigError: with every unknown capture found.
+        ConfigError: with every unknown setting and capture found.
     """
     captures: dict[str, str] = {}
-    problems = []
-    for node in [*graph.get("sources", {}).values(), *graph.get("nodes", {}).values()]:
-        capture = _capture_of(node)
-        if capture is None:
+    problems: list[str] = []
+    for node in _nodes(graph):
+        settings = _settings(node)
+        if not isinstance(settings, Mapping):
+            problems.append(f"- {node['unique_id']}: got {settings!r}, expected settings such as {{capture: trigger}}.")
             continue
-        if capture not in CAPTURES:
-            problems.append(f"- {node['unique_id']}: got {capture!r}, expected one of {', '.join(CAPTURES)}.")
-        captures[relation_key(node)] = capture
+        problems += [f"- {node['unique_id']}: {_unknown(key)}" for key in settings if key not in SOURCE_SETTINGS]
+        capture = settings.get("capture")
+        if capture is not None and capture not in CAPTURES:
+            expected = f"expected one of {', '.join(CAPTURES)}.{_did_you_mean(capture, CAPTURES)}"
+            problems.append(f"- {node['unique_id']}: capture: got {capture!r}, {expected}")
+        elif capture is not None:
+            captures[relation_key(node)] = capture
     if problems:
-        raise ConfigError("\n".join(["meta.openivm.capture has problems:", *problems]))
+        raise ConfigError("\n".join(["The settings under meta.openivm have problems:", *problems]))
     return captures
 
 
-def _capture_of(node: Mapping[str, Any]) -> Any:
-    for meta in (node.get("config", {}).get("meta"), node.get("meta"), node.get("source_meta")):
-        settings = (meta or {}).get("openivm")
-        if isinstance(settings, Mapping) and "capture" in settings:
-            return settings["capture"]
-    return None
+def misspelt(graph: Mapping[str, Any]) -> Iterator[str]:
+    """Settings that look like ours, but are read by nobody; they may be somebody else's, so that this is no error."""
+    for node in _nodes(graph):
+        for key in {key for meta in _metas(node) for key in meta if key != "openivm"}:
+            if difflib.get_close_matches(str(key).lower(), ["openivm", "dbt_openivm"], 1, CLOSE):
+                yield f"{node['unique_id']}: meta.{key} is not read. Did you mean meta.openivm?"
+        config = node.get("config", {})
+        if config.get("materialized") == "ivm_view":
+            for key in config:
+                if key not in MODEL_SETTINGS and (hint := _did_you_mean(key, MODEL_SETTINGS)):
+                    yield f"{node['unique_id']}: the config {key} is not read.{hint}"
+        elif node.get("resource_type") in ("source", "seed", "snapshot") and config.get("capture") is not None:
+            yield (
+                f"{node['unique_id']}: the config capture is not read here. "
+                f"Did you mean meta: {{openivm: {{capture: {config['capture']}}}}}?"
+            )
+
+
+def _nodes(graph: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return [*graph.get("sources", {}).values(), *graph.get("nodes", {}).values()]
+
+
+def _metas(node: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Everywhere that dbt keeps meta, the most specific first."""
+    metas = (node.get("config", {}).get("meta"), node.get("meta"), node.get("source_meta"))
+    return [meta for meta in metas if isinstance(meta, Mapping)]
+
+
+def _settings(node: Mapping[str, Any]) -> Any:
+    return next((meta["openivm"] for meta in _metas(node) if meta.get("openivm") is not None), {})
+
+
+def _unknown(key: Any) -> str:
+    if key in MODEL_SETTINGS:
+        return f"{key} is a config of the model itself, not a setting under meta.openivm."
+    hint = _did_you_mean(key, SOURCE_SETTINGS) or f" Known: {', '.join(SOURCE_SETTINGS)}."
+    return f"there is no setting {key!r}.{hint}"
+
+
+def _did_you_mean(word: Any, known: Iterable[str]) -> str:
+    """`` Did you mean capture?``, or nothing where no known word is close."""
+    close = difflib.get_close_matches(str(word).lower(), list(known), 1, CLOSE)
+    return f" Did you mean {close[0]}?" if close else ""
 
 
 def relation_key(node: Mapping[str, Any]) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dbt_openivm.adapter.config import ViewConfig, relation_key, source_captures, view_config
+from dbt_openivm.adapter.config import ViewConfig, misspelt, relation_key, source_captures, view_config
 from dbt_openivm.errors import ConfigError
 
 DEFAULTS = {"on_schema_change": "ignore", "lookback": 1, "unique_key": None}
@@ -53,6 +53,42 @@ def test_captures_come_from_tables_sources_and_models() -> None:
         "nodes": {"m": {**where, "alias": "M", "config": {"meta": {"openivm": {"capture": "trigger"}}}}},
     }
     assert source_captures(graph) == {"db.raw.orders": "trigger", "db.raw.items": "diff", "db.raw.m": "trigger"}
+
+
+def test_unknown_settings_of_sources_are_one_error() -> None:
+    graph = {
+        "sources": {
+            "a": {"unique_id": "source.p.a", "meta": {"openivm": {"captur": "trigger"}}},
+            "b": {"unique_id": "source.p.b", "meta": {"openivm": "trigger"}},
+            "c": {"unique_id": "source.p.c", "config": {"meta": {"openivm": {"capture": "triger"}}}},
+            "d": {"unique_id": "source.p.d", "meta": {"openivm": {"speed": "high", "refresh_mode": "full"}}},
+        }
+    }
+    with pytest.raises(ConfigError) as error:
+        source_captures(graph)
+    assert str(error.value).splitlines()[1:] == [
+        "- source.p.a: there is no setting 'captur'. Did you mean capture?",
+        "- source.p.b: got 'trigger', expected settings such as {capture: trigger}.",
+        "- source.p.c: capture: got 'triger', expected one of diff, trigger. Did you mean trigger?",
+        "- source.p.d: there is no setting 'speed'. Known: capture.",
+        "- source.p.d: refresh_mode is a config of the model itself, not a setting under meta.openivm.",
+    ]
+
+
+def test_what_looks_misspelt_is_told() -> None:
+    graph = {
+        "sources": {"a": {"unique_id": "source.p.a", "meta": {"openvim": {"capture": "trigger"}, "owner": "me"}}},
+        "nodes": {
+            "m": {"unique_id": "model.p.m", "config": {"materialized": "ivm_view", "refreshmode": "full", "tags": []}},
+            "s": {"unique_id": "seed.p.s", "resource_type": "seed", "config": {"capture": "trigger"}},
+            "t": {"unique_id": "model.p.t", "resource_type": "model", "config": {"refreshmode": 1, "capture": "diff"}},
+        },
+    }
+    assert list(misspelt(graph)) == [
+        "source.p.a: meta.openvim is not read. Did you mean meta.openivm?",
+        "model.p.m: the config refreshmode is not read. Did you mean refresh_mode?",
+        "seed.p.s: the config capture is not read here. Did you mean meta: {openivm: {capture: trigger}}?",
+    ]
 
 
 def test_relation_key_prefers_the_alias() -> None:
