@@ -25,7 +25,7 @@ class OpenIvmAdapter(DuckDBAdapter):
 
     def __init__(self, config: Any, mp_context: Any) -> None:
         super().__init__(config, mp_context)
-        self._refresher = Refresher(self.connections)
+        self._refresher = Refresher(self.connections, getattr(config, "project_root", None))
 
     @classmethod
     def type(cls) -> str:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from copy import deepcopy
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from dbt_openivm.adapter.config import relation_key
+from dbt_openivm.adapter.places import LINE, locator
 from dbt_openivm.adapter.refresh import Context, Refresher, project_scope, relation_name
 from dbt_openivm.engine import garbage, report
 from dbt_openivm.errors import ConfigError
@@ -62,17 +64,29 @@ def run(name: str, adapter: OpenIvmAdapter, context: Context, arguments: Mapping
 
 
 def _status(adapter: OpenIvmAdapter, context: Context) -> str:
-    return _per_database(adapter, context, lambda database: report.status(adapter.refresher.session, database))
+    locate = _locate(adapter, context)
+    return _per_database(adapter, context, lambda database: report.status(adapter.refresher.session, database, locate))
 
 
 def _history(adapter: OpenIvmAdapter, context: Context, model: str | None, limit: int) -> str:
     if not isinstance(limit, int) or limit < 1:
         raise ConfigError(f"ivm_history: limit is {limit!r}, expected a whole number above zero.")
-    session = adapter.refresher.session
+    session, locate = adapter.refresher.session, _locate(adapter, context)
     if model is None:
-        return _per_database(adapter, context, lambda database: report.history(session, database, None, limit))
+        return _per_database(adapter, context, lambda database: report.history(session, database, None, limit, locate))
     node = _find(context, model)
-    return report.history(session, node["database"], relation_key(node), limit)
+    return report.history(session, node["database"], relation_key(node), limit, locate)
+
+
+def _locate(adapter: OpenIvmAdapter, context: Context) -> report.Locate:
+    """Finds places in the files of the project's models, which it compiles only where a reason names a line."""
+    nodes = {relation_key(n): n for n in context["graph"]["nodes"].values() if n["resource_type"] == "model"}
+
+    @cache
+    def locator_of(key: str) -> Callable[[str], str]:
+        return locator(_compiled(adapter, nodes[key]), adapter.config.project_root) if key in nodes else str
+
+    return lambda key, reason: locator_of(key)(reason) if LINE.search(reason) else reason
 
 
 def _explain(adapter: OpenIvmAdapter, context: Context, model: str) -> str:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Optional
 from dbt.adapters.contracts.connection import AdapterResponse
 from dbt.adapters.events.logging import AdapterLogger
 
-from dbt_openivm.adapter.config import relation_key, source_captures, view_config
+from dbt_openivm.adapter.config import misspelt, relation_key, source_captures, view_config
+from dbt_openivm.adapter.places import locator
 from dbt_openivm.adapter.session import DbtSession
 from dbt_openivm.engine.database import check_writable
 from dbt_openivm.engine.garbage import Scope, without_model
@@ -69,15 +70,21 @@ def relation_name(relation: Any) -> RelationName:
 
 
 class Refresher:
-    """The refreshes of one dbt invocation: at most one a thread at a time."""
+    """The refreshes of one dbt invocation: at most one a thread at a time.
+
+    Args:
+        root: folder of the project.
+    """
 
     _setup_lock = threading.Lock()
 
-    def __init__(self, connections: Any) -> None:
+    def __init__(self, connections: Any, root: str | None = None) -> None:
         self._connections = connections
+        self._root = root
         self._open = threading.local()
         self._ready: set[str] = set()
         self._captures: tuple[str, dict[str, str]] | None = None
+        self._warned: set[str] = set()
 
     @property
     def session(self) -> DbtSession:
@@ -134,6 +141,7 @@ class Refresher:
         maintainer = self.maintainer(context["this"].database, context)
         spec = self.spec(context, capture_again=bool(context["pre_hooks"]))
         self._open.refresh = (maintainer, maintainer.prepare(spec, in_transaction=in_transaction))
+        self._warn_of_other_captures(context, self._open.refresh[1])
 
     def apply(self) -> IvmResponse:
         """Bring the view up to date inside dbt's open transaction."""
@@ -172,13 +180,30 @@ class Refresher:
             invocation=None if capture_again else context["invocation_id"],
             origin=node["original_file_path"],
             project=context["project_name"],
+            locate=locator(node, self._root),
         )
 
     def captures(self, context: Context) -> dict[str, str]:
         invocation = context["invocation_id"]
-        if self._captures is None or self._captures[0] != invocation:
-            self._captures = (invocation, source_captures(context["graph"]))
-        return self._captures[1]
+        with self._setup_lock:
+            if self._captures is None or self._captures[0] != invocation:
+                self._captures = (invocation, source_captures(context["graph"]))
+                self._warned.clear()
+                for warning in misspelt(context["graph"]):
+                    logger.warning(warning)
+            return self._captures[1]
+
+    def _warn_of_other_captures(self, context: Context, prepared: Prepared) -> None:
+        """A model's `capture` counts for sources that have none yet: say so where it does not."""
+        wanted = context["model"]["config"].get("capture")
+        for key, source in prepared.sources.items():
+            if wanted not in (None, source.capture) and key not in prepared.spec.captures and key not in self._warned:
+                self._warned.add(key)
+                logger.warning(
+                    f"{context['model']['name']} asks for capture {wanted}, but {key} is captured by {source.capture}: "
+                    f"it was before, or cannot be by {wanted}. Set meta: {{openivm: {{capture: {wanted}}}}} on the "
+                    "source to change that for all its readers, or to be told why it cannot be."
+                )
 
 
 def project_scope(graph: Mapping[str, Any], project: str, everywhere: bool = False) -> Scope:

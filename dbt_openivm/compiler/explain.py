@@ -64,6 +64,7 @@ class Stage:
         captures: how the changes of each source are found, by key.
         states: each source with an imagined delta of inserted and deleted rows, by key.
         target: the objects of a node, by its number.
+        locate: puts places in the user's files for lines of the query.
     """
 
     view: str
@@ -72,13 +73,14 @@ class Stage:
     captures: Mapping[str, str]
     states: Mapping[str, SourceState]
     target: Callable[[int | None], Target]
+    locate: Callable[[str], str] = str
 
 
 def explain(plan: RefreshPlan, stage: Stage, render: Render) -> str:
     """Describe how a view is maintained."""
     lines = [f"{stage.view}: {plan.refresh_type}" + (f"  ({stage.origin})" if stage.origin else "")]
     if plan.reason:
-        lines += ["", "why in full", *wrapped(f"{plan.reason}.", "  ", "")]
+        lines += ["", "why in full", *wrapped(f"{stage.locate(plan.reason)}.", "  ", "")]
         lines += ["what would make it incremental", *wrapped(remedy(plan.reason), "  ", "")]
     lines += ["", "sources", *sources(plan, stage)]
     for node in plan.nodes:

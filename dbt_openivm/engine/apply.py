@@ -319,7 +319,7 @@ class Application:
         )  # fmt: skip
         if outcome.strategy != "none":
             self.catalog.record(self.prepared.key, result, spec.invocation, self.runner.timings)
-        return result
+        return replace(result, reason=result.reason and spec.locate(result.reason))
 
     def visible_sql(self) -> str:
         return self.objects(None, self.prepared.root)[1].sql

@@ -155,8 +155,9 @@ class Preparer:
                 "renames it."
             )
         if spec.refresh_mode == "strict" and plan.refresh_type == FULL_REFRESH:
+            reason = spec.locate(plan.reason or "")
             raise UnsupportedError(
-                f"The view {spec.name} has refresh_mode 'strict', but {plan.reason}. Nothing was changed. "
+                f"The view {spec.name} has refresh_mode 'strict', but {reason}. Nothing was changed. "
                 "Rewrite the construct, or set refresh_mode to 'auto' to let the view be refreshed in full."
             )
 

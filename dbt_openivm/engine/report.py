@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from dbt_openivm.compiler.layout import WIDTH, wrapped
 from dbt_openivm.engine.catalog import Catalog, ViewRow
 from dbt_openivm.engine.session import Session
 from dbt_openivm.engine.table import format_table
 from dbt_openivm.names import BATCH, RelationName, literal, quote
+
+Locate = Callable[[str, str], str]
+"""(key of a view, a reason) -> the reason with places in the user's files."""
+
+
+def unlocated(_view: str, reason: str) -> str:
+    return reason
+
 
 NOTHING = "No ivm_view has been built in this database."
 
@@ -43,7 +51,7 @@ class Reader(Catalog):
         return {row[0]: str(row[1])[:19] for row in rows}
 
 
-def status(session: Session, database: str) -> str:
+def status(session: Session, database: str, locate: Locate = unlocated) -> str:
     """How each view is maintained and what its last refresh did; how each source is captured and what waits in it."""
     reader = Reader(session, database)
     views = reader.user_views()
@@ -57,14 +65,16 @@ def status(session: Session, database: str) -> str:
     sources = _sources(reader)
     if sources:
         lines += ["", format_table(["source", "capture", "pending", "read by"], sources, WIDTH)]
-    notes = [f"{shown(view.name)} refreshes in full: {view.reason}." for view in views if view.reason]
+    notes = [f"{shown(view.name)} refreshes in full: {locate(view.key, view.reason)}." for view in views if view.reason]
     lines += [""] * bool(notes) + [line for note in notes for line in wrapped(note)]
     if any(capture == "diff" for _, capture, _, _ in sources):
         lines += ["", "What waits in a source with capture diff is known once the next run has compared it."]
     return "\n".join(lines)
 
 
-def history(session: Session, database: str, view: str | None = None, limit: int = 20) -> str:
+def history(
+    session: Session, database: str, view: str | None = None, limit: int = 20, locate: Locate = unlocated
+) -> str:
     """Each refresh, newest first: a line of figures, and below it the refresh type, why, and the time of its steps."""
     reader = Reader(session, database)
     if not reader.exists():
@@ -72,7 +82,7 @@ def history(session: Session, database: str, view: str | None = None, limit: int
     only = "" if view is None else f"WHERE h.view_key = {literal(view.lower())}"
     rows = session.execute(
         f"""SELECT h.started_at, v.view_schema || '.' || v.view_name, h.strategy, h.delta_rows, h.changed_rows,
-                   h.row_count, h.ms, h.refresh_type, h.reason, h.steps
+                   h.row_count, h.ms, h.refresh_type, h.reason, h.steps, h.view_key
             FROM {reader.table("openivm_refresh_history")} h
             JOIN {reader.table("openivm_views")} v ON v.view_key = h.view_key AND v.owner IS NULL
             {only} ORDER BY h.started_at DESC LIMIT {int(limit)}"""
@@ -82,8 +92,8 @@ def history(session: Session, database: str, view: str | None = None, limit: int
     header = ["started at", "view", "refresh", "in", "changed", "rows", "ms"]
     title, *figures = format_table(header, [[str(row[0])[:19], *row[1:7]] for row in rows]).splitlines()
     lines = [title]
-    for figure, (refresh_type, reason, steps) in zip(figures, (row[7:10] for row in rows), strict=True):
-        lines += [figure, *_details(refresh_type, reason, steps)]
+    for figure, (refresh_type, reason, steps, key) in zip(figures, (row[7:] for row in rows), strict=True):
+        lines += [figure, *_details(refresh_type, reason and locate(key, reason), steps)]
     return "\n".join(lines)
 
 

@@ -48,7 +48,7 @@ class Staging:
                 captures[key], states[key] = self.base(spec, relation, columns)
         return Stage(
             shown_key(spec.name.key, here), spec.origin, names, captures, states,
-            lambda number: self.target(spec.name, number, plan.output),
+            lambda number: self.target(spec.name, number, plan.output), spec.locate,
         )  # fmt: skip
 
     def base(self, spec: ViewSpec, relation: Relation, columns: tuple[Column, ...]) -> tuple[str, SourceState]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from dbt_openivm.names import RelationName
@@ -25,6 +25,7 @@ class ViewSpec:
         invocation: bases are captured once per invocation (a dbt run); None captures on every refresh.
         origin: where the query stands (a file path), for messages.
         project: the dbt project whose model it is.
+        locate: puts places in the user's files for lines of `sql` in a reason.
     """
 
     name: RelationName
@@ -36,6 +37,7 @@ class ViewSpec:
     invocation: str | None = None
     origin: str | None = None
     project: str | None = None
+    locate: Callable[[str], str] = field(default=str, compare=False)
 
 
 @dataclass(frozen=True)
@@ -86,7 +88,8 @@ class RefreshResult:
             return f"{self.refresh_type} built{reason}{rows}"
         if self.strategy == "rebuild":
             return f"rebuilt: {self.reason}{rows}"
-        return f"{self.refresh_type} full: {self.reason}{rows}"
+        full = "" if self.refresh_type == "FULL_REFRESH" else " full"
+        return f"{self.refresh_type}{full}: {self.reason}{rows}"
 
 
 def _count(number: int, thing: str = "row") -> str:

@@ -147,7 +147,8 @@ def test_capture_of_a_source(shop: Project) -> None:
     triggers = shop.query("SELECT DISTINCT table_name FROM duckdb_triggers()")
     assert triggers == [("sales",)]
     shop.execute("INSERT INTO sales VALUES (1000, 3, 500, 1)", "DELETE FROM sales WHERE id = 60")
-    assert "sales 2" in shop.operation("ivm_status")
+    lines = [line.split() for line in shop.operation("ivm_status").splitlines()]
+    assert ["main.sales", "trigger", "2", "main.clean"] in lines
     assert shop.run().strategy("by_product") == "incremental"
     shop.assert_equal("by_product", BY_PRODUCT.format("(SELECT * FROM sales WHERE price > 50)"))
 
@@ -155,8 +156,36 @@ def test_capture_of_a_source(shop: Project) -> None:
 def test_unknown_capture_is_an_error(shop: Project) -> None:
     shop.sources("sales", "products", meta={"openivm": {"capture": "magic"}})
     message = shop.fail("run").error("clean")
-    assert "source.it.src.sales: got 'magic', expected one of diff, trigger" in message
+    assert "source.it.src.sales: capture: got 'magic', expected one of diff, trigger" in message
     assert "source.it.src.products" in message
+
+
+def test_misspelt_settings_are_told(shop: Project) -> None:
+    shop.sources("sales", "products", meta={"openvim": {"capture": "trigger"}})
+    shop.model("clean", f"select * from {SOURCE}", refresh_mod="full")
+    text = shop.run("--select", "clean").text
+    assert "source.it.src.sales: meta.openvim is not read. Did you mean meta.openivm?" in text
+    assert "model.it.clean: the config refresh_mod is not read. Did you mean refresh_mode?" in text
+
+
+def test_a_capture_that_comes_too_late_is_told(shop: Project) -> None:
+    assert "asks for capture" not in shop.run().text
+    shop.model("late", f"select id from {SOURCE}", capture="trigger")
+    text = shop.run("--select", "late").text
+    assert "late asks for capture trigger, but warehouse.main.sales is captured by diff" in text
+
+
+def test_a_reason_names_the_line_of_the_model(shop: Project) -> None:
+    shop.write(
+        "models/sampled.sql",
+        f"\n\n{{{{ config(materialized='ivm_view') }}}}\nselect id,\n  random() as r\nfrom {SOURCE}\n",
+    )
+    run = shop.run("--select", "sampled")
+    assert "random() at models/sampled.sql:5 cannot be maintained" in run.text
+    assert "random() at models/sampled.sql:5" in run.response("sampled")["reason"]
+    assert "random() at models/sampled.sql:5" in shop.operation("ivm_explain", model="sampled")
+    assert "random() at models/sampled.sql:5" in shop.operation("ivm_status")
+    assert "random() at models/sampled.sql:5" in shop.operation("ivm_history", model="sampled")
 
 
 SAMPLE = pytest.param(
