@@ -28,8 +28,19 @@ NAMES: dict[type[exp.Expr], str] = {
     exp.Stddev: "stddev_samp",
     exp.StddevSamp: "stddev_samp",
     exp.StddevPop: "stddev_pop",
+    exp.BitwiseAndAgg: "bit_and",
+    exp.BitwiseOrAgg: "bit_or",
+    exp.BitwiseXorAgg: "bit_xor",
 }
-SYNONYMS = {"mean": "avg", "var": "var_samp", "variance": "var_samp", "stddev": "stddev_samp", "countif": "count_if"}
+SYNONYMS = {
+    "mean": "avg",
+    "var": "var_samp",
+    "variance": "var_samp",
+    "stddev": "stddev_samp",
+    "countif": "count_if",
+    "kahan_sum": "fsum",
+    "sumkahan": "fsum",
+}
 
 
 def is_call(node: exp.Expr, facts: CompileFacts) -> bool:

@@ -12,18 +12,23 @@ from sqlglot import exp
 
 from dbt_openivm.compiler.aggregates import describe
 from dbt_openivm.compiler.algebra import Aggregate, Call, Filter, Join, Operator, Project, column, unique_name
-from dbt_openivm.compiler.components import RULES, filtered_argument
+from dbt_openivm.compiler.components import filtered_argument
+from dbt_openivm.compiler.decompose import rule_of
 from dbt_openivm.compiler.lower.grouping import Calls, Grouping
 from dbt_openivm.compiler.sql import null_safe_equal
 
 IDEMPOTENT = frozenset({"min", "max", "bool_and", "bool_or", "bit_and", "bit_or"})
 """Aggregates to which a second occurrence of a value makes no difference."""
 VALUE = "openivm_value"
+ROWS = "openivm_rows"
+"""The column of one row that shows nothing else."""
 
 
 def aggregate(grouping: Grouping, scalar: bool) -> Operator:
     """The operator that has the keys and calls of a grouping as its columns."""
     calls = tuple((name, without_idle_distinct(call)) for name, call in grouping.calls)
+    if scalar and not calls:
+        calls = ((ROWS, describe(exp.Count(this=exp.Star(), big_int=True))),)
     plain = tuple(entry for entry in calls if distinct_argument(entry[1]) is None)
     if len(plain) == len(calls) or not all(adds_up(call) for _, call in calls):
         # a call that has the touched groups recomputed reads their rows anyway, and with them come all others
@@ -68,9 +73,7 @@ def without_idle_distinct(call: Call) -> Call:
 def adds_up(call: Call) -> bool:
     """Whether the call is made of components that add up, once its DISTINCT is taken away."""
     argument = distinct_argument(call)
-    if argument is None:
-        return call.simple and call.function in RULES
-    return describe(with_argument(call, argument)).function in RULES
+    return rule_of(call if argument is None else describe(with_argument(call, argument))) is not None
 
 
 def by_argument(calls: Calls) -> list[tuple[exp.Expr, Calls]]:

@@ -6,12 +6,17 @@ What a later stage could not treat as a deterministic function of one row is ref
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
+from typing import Protocol
 
 from sqlglot import exp
 
 from dbt_openivm.compiler.algebra import column
 from dbt_openivm.compiler.facts import CompileFacts
+from dbt_openivm.compiler.lower.calls import plain_calls
 from dbt_openivm.compiler.lower.macros import expand_call
+from dbt_openivm.compiler.lower.outer import outer_column
+from dbt_openivm.compiler.lower.rows import Flat, positional, whole_row
 from dbt_openivm.compiler.lower.scope import Scope
 from dbt_openivm.compiler.places import place
 from dbt_openivm.compiler.sql import text
@@ -62,11 +67,19 @@ def expand_macro(node: exp.Expr, facts: CompileFacts) -> exp.Expr | None:
     if not overloads:
         return None
     arguments = list(node.expressions) if isinstance(node, exp.Anonymous) else list(node.iter_expressions())
-    return exp.Paren(this=expand_call(overloads, arguments, node))
+    return exp.Paren(this=plain_calls(expand_call(overloads, arguments, node), facts))
 
 
 def no_alias(_name: str) -> exp.Expr | None:
     return None
+
+
+class CollectsWindows(Protocol):
+    """What computes the window calls of a block."""
+
+    def bound(self, call: exp.Window, bind: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:
+        """The column that will hold the value of a call."""
+        ...
 
 
 class Binder:
@@ -76,21 +89,35 @@ class Binder:
         scope: the relations of FROM.
         facts: for macros.
         alias: what an unresolved unqualified name may also mean (an earlier alias of the select list), unbound.
+        windows: collects window calls; without it they are refused.
     """
 
-    def __init__(self, scope: Scope, facts: CompileFacts, alias: Alias | None = None) -> None:
+    def __init__(
+        self, scope: Scope, facts: CompileFacts, alias: Alias | None = None, windows: CollectsWindows | None = None
+    ) -> None:
         self.scope = scope
         self.facts = facts
         self.alias = alias or no_alias
+        self.windows = windows
 
     def bind(self, node: exp.Expr, locals_: frozenset[str] = frozenset()) -> exp.Expr:
         """A bound copy of `node`. `locals_` are the variables of enclosing list comprehensions."""
+        if self.scope.subqueries is not None and not locals_:
+            value = self.scope.subqueries.value(node, self.bind)
+            if value is not None:
+                return grouped(value)
+        if isinstance(node, exp.Window) and self.windows is not None:
+            return self.windows.bound(node, lambda part: self.bind(part, locals_))
         refuse(node)
         expanded = expand_macro(node, self.facts)
         if expanded is not None:
             return self.bind(expanded, locals_)
         if isinstance(node, exp.Column):
             return self.bind_column(node, locals_)
+        if isinstance(node, Flat):
+            return column(node.this.name)
+        if isinstance(node, exp.PositionalColumn):
+            return column(positional(node, self.scope)[1])
         if isinstance(node, exp.Dot) and isinstance(node.expression, exp.Func):
             raise UnsupportedError(f"the qualified function {text(node)}{place(node)}")
         if isinstance(node, exp.Dot) and isinstance(node.expression, exp.Identifier):
@@ -110,19 +137,30 @@ class Binder:
             return bound
         if len(parts) == 1:
             meant = self.alias(parts[0])
-            if meant is not None:
+            if meant is not None and not (isinstance(meant, exp.Column) and meant.name.lower() == parts[0].lower()):
                 return grouped(self.bind(meant, locals_))
-            if self.scope.has_alias(parts[0]):
-                raise UnsupportedError(f"the whole row of {parts[0]} as a value{place(node)}")
+            row = whole_row(self.scope, parts[0], column)
+            if row is not None:
+                return row
+        around = self.scope.outer
+        while around is not None:
+            bound = look_up(around, parts, partial(outer_column, around.number))
+            if bound is not None:
+                return bound
+            around = around.outer
         raise UnsupportedError(f"the column {'.'.join(parts)}, which could not be resolved{place(node)}")
 
     def lookup(self, parts: list[str]) -> exp.Expr | None:
-        """``[database.][schema.]table.column[.field..]`` or ``column[.field..]``; a table wins over a struct."""
-        for width in (3, 2, 1):
-            if len(parts) > width and (flat := self.scope.qualified(tuple(parts[:width]), parts[width])) is not None:
-                return fields(column(flat), parts[width + 1 :])
-        flat = self.scope.unqualified(parts[0])
-        return None if flat is None else fields(column(flat), parts[1:])
+        return look_up(self.scope, parts, column)
+
+
+def look_up(scope: Scope, parts: list[str], make: Callable[[str], exp.Expr]) -> exp.Expr | None:
+    """``[database.][schema.]table.column[.field..]`` or ``column[.field..]``; a table wins over a struct."""
+    for width in (3, 2, 1):
+        if len(parts) > width and (flat := scope.qualified(tuple(parts[:width]), parts[width])) is not None:
+            return fields(make(flat), parts[width + 1 :])
+    flat = scope.unqualified(parts[0])
+    return None if flat is None else fields(make(flat), parts[1:])
 
 
 def grouped(value: exp.Expr) -> exp.Expr:

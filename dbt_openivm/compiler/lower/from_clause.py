@@ -3,21 +3,37 @@ joins."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from sqlglot import exp
 
-from dbt_openivm.compiler.algebra import Filter, Join, Operator, OuterJoin, Project, SemiJoin, column, unique_name
+from dbt_openivm.compiler.algebra import Filter, Join, Operator, OuterJoin, Project, SemiJoin, Unnest, column, unique_name
 from dbt_openivm.compiler.facts import CompileFacts
+from dbt_openivm.compiler.lower.elements import Series, items_of, left_items, series
 from dbt_openivm.compiler.lower.expressions import Binder
+from dbt_openivm.compiler.lower.outer import references_below
 from dbt_openivm.compiler.lower.scope import Binding, Merged, Scope
+from dbt_openivm.compiler.lower.subqueries import has_subquery
+from dbt_openivm.compiler.lower.unnest import Unnester
 from dbt_openivm.compiler.places import place
-from dbt_openivm.compiler.sql import conjunction
+from dbt_openivm.compiler.sql import conjunction, conjuncts, equal, null_safe_equal
 from dbt_openivm.errors import UnsupportedError
 
-Source = Callable[[exp.Expr], tuple[Operator, str, tuple[str, ...], tuple[str, ...]]]
-"""FROM item -> (operator, alias, names of its columns as written, qualifiers)."""
+
+class LowersSources(Protocol):
+    """What lowers the items of a FROM clause."""
+
+    @property
+    def facts(self) -> CompileFacts: ...
+
+    def source(self, item: exp.Expr, around: Scope | None) -> tuple[Operator, str, tuple[str, ...], tuple[str, ...]]:
+        """(operator, alias, names of its columns as written, qualifiers) of an item that may refer to `around`."""
+        ...
+
+    def number(self) -> int: ...
+
 
 KINDS = ("", "INNER", "CROSS", "OUTER", "SEMI", "ANTI")
 HALVES = ("SEMI", "ANTI")
@@ -28,17 +44,24 @@ class FromClause:
     """Collects the inputs of one n-ary join from left to right.
 
     An outer, semi or anti join closes what was collected on its left: the result is the first input of a new join.
-    `full` holds what a full join merges: (name of the value, left column, right column).
+    Attributes:
+        outer: the scope around the query.
+        number: of the clause's scope.
+        conditions: of inner joins, over the inputs.
+        deferred: such conditions with subqueries in them, not bound yet: they are as good as in WHERE.
+        full: what a full join merges: (name of the value, left column, right column).
     """
 
-    facts: CompileFacts
-    source: Source
+    lowers: LowersSources
+    outer: Scope | None
+    number: int
     inputs: list[Operator] = field(default_factory=list)
     names: list[tuple[str, int, str]] = field(default_factory=list)
     taken: set[str] = field(default_factory=set)
     bindings: list[Binding] = field(default_factory=list)
     merged: dict[str, Merged] = field(default_factory=dict)
     conditions: list[exp.Expr] = field(default_factory=list)
+    deferred: list[exp.Expr] = field(default_factory=list)
     full: list[tuple[str, str, str]] = field(default_factory=list)
 
     def add_list(self, first: exp.Expr, joins: Sequence[exp.Join]) -> None:
@@ -50,24 +73,38 @@ class FromClause:
             else:
                 groups[-1][1].append(join)
         for item, joined in groups:
-            if len(groups) == 1 or not any(kind_of(join)[0] or kind_of(join)[1] in HALVES for join in joined):
+            outer = any(kind_of(join)[0] or kind_of(join)[1] in HALVES for join in joined)
+            if len(groups) == 1 or not outer or self.follows(item, joined):
                 self.add(item)
                 for join in joined:
                     self.join(join)
             else:
                 self.absorb(self.part(item, joined))
 
+    def follows(self, item: exp.Expr, joined: Sequence[exp.Join]) -> bool:
+        """Whether an item stands beside the rows so far, with joins that leave all of these as they are."""
+        found = series(item)
+        lateral = found is not None and not found.is_constant
+        return lateral and all(kind_of(join)[0] in ("", "LEFT") for join in joined)
+
     def part(self, item: exp.Expr, joins: Sequence[exp.Join] = ()) -> FromClause:
-        """A FROM clause of its own, whose columns have no namesake in this one."""
-        inner = FromClause(self.facts, self.source, taken=self.taken)
+        """A FROM clause of its own, whose columns have no namesake in this one, and which may refer to this one."""
+        inner = FromClause(self.lowers, self.around(), self.lowers.number(), taken=self.taken)
         inner.add(item)
         for join in joins:
             inner.join(join)
         return inner
 
+    def around(self) -> Scope | None:
+        """What an item that is added now may refer to."""
+        return self.scope() if self.inputs else self.outer
+
     def absorb(self, other: FromClause) -> None:
         """Take another clause's result as an input."""
         operator = other.finish().operator
+        if references_below(operator, self.number):
+            raise UnsupportedError("an outer join that refers to an earlier item of FROM")
+        self.deferred += other.deferred
         position = len(self.inputs)
         self.inputs.append(operator)
         self.names += [(name, position, name) for name in operator.columns]
@@ -86,7 +123,14 @@ class FromClause:
             self.join(join)
 
     def add_source(self, item: exp.Expr) -> None:
-        operator, alias, written, qualifiers = self.source(item)
+        found = series(item)
+        if found is not None and not found.is_constant and self.inputs:
+            self.add_series(found)
+            return
+        operator, alias, written, qualifiers = self.lowers.source(item, self.around())
+        if references_below(operator, self.number):
+            self.add_lateral(operator, Binding(alias, tuple(zip(written, operator.columns, strict=True)), qualifiers))
+            return
         position = len(self.inputs)
         columns = []
         for name, inner in zip(written, operator.columns, strict=True):
@@ -96,10 +140,42 @@ class FromClause:
         self.inputs.append(operator)
         self.bindings.append(Binding(alias, tuple(columns), qualifiers))
 
+    def add_series(self, found: Series, on: exp.Expr | None = None) -> None:
+        """Put the elements of a list beside each row of what was collected.
+
+        Args:
+            on: the condition of a LEFT JOIN.
+        """
+        scope = self.finish()
+        value = Binder(scope, self.lowers.facts).bind(found.value)
+        names = tuple(unique_name(name, self.taken) for name in found.names)
+        self.bindings = [*self.bindings, Binding(found.alias, tuple(zip(found.names, names, strict=True)))]
+        if on is None:
+            items = items_of(found, value, names)
+        else:
+            condition = Binder(Scope(scope.operator, self.bindings, self.merged), self.lowers.facts).bind(on)
+            items = left_items(found, value, names, condition)
+        self.conditions = []
+        self.close(Unnest(scope.operator, items))
+
+    def add_lateral(self, operator: Operator, binding: Binding) -> None:
+        """Join every row of what was collected with the rows that `operator` has for it."""
+        names = {name: unique_name(name, self.taken) for name in operator.columns}
+        renamed = Project(operator, tuple((flat, column(name)) for name, flat in names.items()))
+        unnester = Unnester(self.number, self.finish().operator, self.lowers.number())
+        self.conditions = []
+        self.close(unnester.beside(renamed))
+        columns = tuple((written, names[name]) for written, name in binding.columns)
+        self.bindings = [*self.bindings, Binding(binding.alias, columns, binding.qualifiers)]
+
     def join(self, join: exp.Join) -> None:
         refuse_join(join)
         side, kind = kind_of(join)
         left = len(self.bindings)
+        found = series(join.this)
+        if side == "LEFT" and found is not None and not found.is_constant and join.args.get("on") is not None:
+            self.add_series(found, join.args["on"])
+            return
         if not side and kind not in HALVES:
             before = self.merged
             self.merged = {}
@@ -108,19 +184,32 @@ class FromClause:
             right_scope = Scope(self.operator(), self.bindings[left:], self.merged)
             self.conditions += self.on(join, left_scope, right_scope, side)
             return
-        left_scope, right_scope = self.finish(), self.part(join.this).finish()
-        sides = (left_scope.operator, right_scope.operator)
+        part = self.part(join.this)
+        if part.deferred:
+            raise UnsupportedError(f"a subquery in the ON of a join below an outer join{place(join)}")
+        left_scope, right_scope = self.finish(), part.finish()
+        right, belongs = self.uncorrelated(left_scope.operator, right_scope.operator)
+        sides = (left_scope.operator, right)
         names = tuple((name, index, name) for index, operator in enumerate(sides) for name in operator.columns)
         self.inputs, self.names, self.conditions = list(sides), list(names), []
         self.bindings = [*left_scope.bindings, *right_scope.bindings]
-        on = conjunction(self.on(join, left_scope, right_scope, side)) or exp.Boolean(this=True)
+        on = conjunction([*belongs, *self.on(join, left_scope, right_scope, side)]) or exp.Boolean(this=True)
         if kind in HALVES:
-            pairs = tuple((name, name) for name in right_scope.operator.columns)
+            pairs = tuple((name, name) for name in right.columns)
             self.close(SemiJoin(*sides, on, pairs, anti=kind == "ANTI"))
             self.bindings, self.merged = left_scope.bindings, left_scope.merged
         else:
             kept = side in ("LEFT", "FULL"), side in ("RIGHT", "FULL")
             self.close(self.coalesced(OuterJoin(*sides, on, names, *kept)))
+
+    def uncorrelated(self, left: Operator, right: Operator) -> tuple[Operator, list[exp.Expr]]:
+        """The right side of an outer join without references to the left, and which rows then belong together."""
+        names = sorted(references_below(right, self.number))
+        if not names:
+            return right, []
+        found = Unnester(self.number, left, self.lowers.number()).unnest(right, names, keep_bare=False)
+        same = null_safe_equal if found.null_safe else equal
+        return found.operator, [same(column(name), column(inner)) for name, inner in found.pairs]
 
     def close(self, operator: Operator) -> None:
         """Make `operator` the one input."""
@@ -144,8 +233,16 @@ class FromClause:
         self.merged = {**right.merged, **left.merged}
         conditions = [self.merge(name, left, right, side) for name in using]
         on = join.args.get("on")
+        if on is None:
+            return conditions
+        later = [part for part in conjuncts(on) if has_subquery(part)]
+        if later and (side or kind_of(join)[1] in HALVES):
+            raise UnsupportedError(f"a subquery in the ON of an outer or semi join{place(join)}")
+        if later:
+            self.deferred += later
+            on = conjunction([part for part in conjuncts(on) if not has_subquery(part)])
         if on is not None:
-            conditions.append(Binder(self.scope(), self.facts).bind(on))
+            conditions.append(Binder(self.scope(), self.lowers.facts).bind(on))
         return conditions
 
     def common_names(self, left: int) -> list[str]:
@@ -181,7 +278,7 @@ class FromClause:
         return Join(tuple(self.inputs), tuple(self.names))
 
     def scope(self) -> Scope:
-        return Scope(self.operator(), self.bindings, self.merged)
+        return Scope(self.operator(), self.bindings, self.merged, self.number, self.outer)
 
     def finish(self) -> Scope:
         """The scope over the joined and filtered rows."""

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
 from dbt_openivm.compiler.algebra import Constant, Operator, Scan, unique_name
 from dbt_openivm.compiler.facts import SQL_VIEW, CompileFacts, Relation
+from dbt_openivm.compiler.lower.ending import first_of_query
+from dbt_openivm.compiler.lower.calls import plain_calls
+from dbt_openivm.compiler.lower.elements import series, series_rows
 from dbt_openivm.compiler.lower.expressions import Binder, function_name
 from dbt_openivm.compiler.lower.macros import expand_call
 from dbt_openivm.compiler.lower.reading import read
@@ -39,12 +42,25 @@ class Lowering:
         context: (database, schema) of the plain view being inlined, None in the user's own query.
         ctes: the CTEs in scope by lower-case name.
         depth: of inlined views, to stop at views that read each other.
+        outer: the scope around the query, if it is a subquery.
+        numbers: how many numbers were given out; the naming contexts of one query share it.
     """
 
     facts: CompileFacts
     context: tuple[str, str] | None = None
     ctes: Mapping[str, Lowered] = field(default_factory=dict)
     depth: int = 0
+    outer: Scope | None = None
+    numbers: list[int] = field(default_factory=lambda: [0])
+
+    def number(self) -> int:
+        """A number that nothing else in the query has."""
+        self.numbers[0] += 1
+        return self.numbers[0]
+
+    def inner(self, node: exp.Expr, scope: Scope) -> Operator:
+        """The operator of a subquery, which may refer to the columns of `scope`."""
+        return replace(self, outer=scope).query(node).operator
 
     def query(self, node: exp.Expr) -> Lowered:
         """Lower any query expression."""
@@ -52,16 +68,21 @@ class Lowering:
             refuse_modifiers(node)
             if node.args.get("joins") or node.args.get("alias"):
                 raise UnsupportedError(f"a join in parentheses in the place of a query{place(node)}")
-            return self.with_ctes(node).query(node.this)
+            return self.first(node, self.with_ctes(node).query(node.this))
         if isinstance(node, exp.Values):
-            return lower_values(node, self.facts)
+            return self.first(node, lower_values(node, self.facts, self.outer))
         scoped = self.with_ctes(node)
         refuse_modifiers(node)
         if isinstance(node, exp.SetOperation):
-            return scoped.set_operation(node)
+            return self.first(node, scoped.set_operation(node))
         if isinstance(node, exp.Select):
-            return Lowered(*lower_select(node, scoped.facts, scoped.source))
+            return Lowered(*lower_select(node, scoped))
         raise UnsupportedError(f"{type(node).__name__.upper()}{place(node)}")
+
+    def first(self, node: exp.Expr, lowered: Lowered) -> Lowered:
+        """What the LIMIT of a query leaves of which only the output is known."""
+        outputs = [(name, out, None) for name, out in zip(lowered.names, lowered.operator.columns, strict=True)]
+        return replace(lowered, operator=first_of_query(lowered.operator, outputs, node, self.facts))
 
     def with_ctes(self, node: exp.Expr) -> Lowering:
         clause = node.args.get("with_") or node.args.get("with")
@@ -75,7 +96,7 @@ class Lowering:
             lowered = scoped.query(cte.this)
             names = tuple(part.name for part in cte.args["alias"].columns)
             lowered = Lowered(lowered.operator, names + lowered.names[len(names) :])
-            scoped = Lowering(self.facts, self.context, {**scoped.ctes, name.lower(): lowered}, self.depth)
+            scoped = replace(scoped, ctes={**scoped.ctes, name.lower(): lowered})
         return scoped
 
     def set_operation(self, node: exp.SetOperation) -> Lowered:
@@ -83,14 +104,26 @@ class Lowering:
         left, right = ((side.operator, side.names) for side in sides)
         return Lowered(*combine(node, left, right))
 
-    def source(self, item: exp.Expr) -> tuple[Operator, str, tuple[str, ...], tuple[str, ...]]:
-        """Lower one item of a FROM clause to (operator, alias, names of its columns, qualifiers of its name)."""
+    def source(self, item: exp.Expr, around: Scope | None) -> tuple[Operator, str, tuple[str, ...], tuple[str, ...]]:
+        """Lower one item of a FROM clause to (operator, alias, names of its columns, qualifiers of its name).
+
+        Args:
+            around: what the item may refer to.
+        """
         qualifiers: tuple[str, ...] = ()
+        found = series(item)
+        if found is not None and not self.is_macro(item):
+            binder = Binder(Scope(Constant((), ()), [], outer=around), self.facts)
+            return series_rows(found, binder.bind), found.alias, found.names, ()
+        if isinstance(item, exp.Lateral) and isinstance(item.this, exp.Subquery):
+            query = item.this.copy()
+            query.set("alias", item.args.get("alias"))
+            return self.source(query, around)
         if isinstance(item, exp.Subquery):
             refuse_table_modifiers(item)
-            lowered, alias = self.query(item.this), item.alias
+            lowered, alias = replace(self, outer=around).query(item.this), item.alias
         elif isinstance(item, exp.Values):
-            lowered, alias = self.query(item), item.alias
+            lowered, alias = replace(self, outer=around).query(item), item.alias
         elif isinstance(item, exp.Table):
             refuse_table_modifiers(item)
             lowered, qualifiers = (
@@ -125,21 +158,26 @@ class Lowering:
     def inline(self, view: Relation) -> Lowered:
         if self.depth > MAX_DEPTH:
             raise UnsupportedError(f"the view {view.key}, which is nested more than {MAX_DEPTH} views deep")
-        query = read(view.definition or "")
+        query = plain_calls(read(view.definition or ""), self.facts)
         try:
-            lowered = Lowering(self.facts, view.context, {}, self.depth + 1).query(query)
+            around = replace(self, context=view.context, ctes={}, depth=self.depth + 1, outer=None)
+            lowered = around.query(query)
         except UnsupportedError as error:
             raise UnsupportedError(f"{error} of the view {view.key}") from None
         # the catalog shows a view's columns as they were when it was last bound; its tables may have more by now
         names = tuple(c.name for c in view.columns)
         return Lowered(lowered.operator, names if len(names) == len(lowered.names) else lowered.names)
 
+    def is_macro(self, item: exp.Expr) -> bool:
+        call = item.this if isinstance(item, exp.Table | exp.Lateral) else item
+        return any(macro.is_table for macro in self.facts.macros.get(function_name(call), ()))
+
     def table_function(self, item: exp.Table) -> Lowered:
         name = function_name(item.this)
         overloads = [macro for macro in self.facts.macros.get(name, ()) if macro.is_table]
         if overloads:
-            body = expand_call(overloads, list(item.this.expressions), item)
-            return Lowering(self.facts, self.context, {}, self.depth + 1).query(body)
+            body = plain_calls(expand_call(overloads, list(item.this.expressions), item), self.facts)
+            return replace(self, ctes={}, depth=self.depth + 1).query(body)
         relation = self.facts.relations.get(table_text(item))
         if relation is None or name not in FILE_READERS:
             raise UnsupportedError(f"the table function {name}(){place(item)}")
@@ -159,8 +197,8 @@ def reads(query: exp.Expr, name: str) -> bool:
 
 
 def refuse_modifiers(node: exp.Expr) -> None:
-    """LIMIT and its kin change which rows there are; ORDER BY alone does not, for a bag."""
-    for key, name in (("limit", "LIMIT"), ("offset", "OFFSET"), ("sample", "a sample"), ("pivots", "PIVOT")):
+    """What changes the rows there are in a way that no operator knows."""
+    for key, name in (("sample", "a sample"), ("pivots", "PIVOT")):
         value = node.args.get(key)
         if value:
             raise UnsupportedError(f"{name}{place(value[0] if isinstance(value, list) else value)}")
@@ -168,14 +206,14 @@ def refuse_modifiers(node: exp.Expr) -> None:
 
 def refuse_table_modifiers(item: exp.Expr) -> None:
     refuse_modifiers(item)
-    for key, name in (("when", "time travel"), ("version", "time travel"), ("ordinality", "WITH ORDINALITY")):
+    for key, name in (("limit", "LIMIT"), ("offset", "OFFSET"), ("when", "time travel"), ("version", "time travel"), ("ordinality", "WITH ORDINALITY")):
         if item.args.get(key):
             raise UnsupportedError(f"{name}{place(item)}")
 
 
-def lower_values(node: exp.Values, facts: CompileFacts) -> Lowered:
+def lower_values(node: exp.Values, facts: CompileFacts, outer: Scope | None) -> Lowered:
     rows = []
-    binder = Binder(Scope(Constant((), ()), []), facts)
+    binder = Binder(Scope(Constant((), ()), [], outer=outer), facts)
     for row in node.expressions:
         values = row.expressions if isinstance(row, exp.Tuple) else [row.this if isinstance(row, exp.Paren) else row]
         rows.append(tuple(binder.bind(value) for value in values))
@@ -189,4 +227,4 @@ def lower(sql: str, facts: CompileFacts) -> Operator:
     Raises:
         UnsupportedError: it uses a construct that no operator handles; the message names construct and place.
     """
-    return Lowering(facts).query(read(sql)).operator
+    return Lowering(facts).query(plain_calls(read(sql), facts)).operator

@@ -15,6 +15,8 @@ from dbt_openivm.compiler.sql import DIALECT, text
 
 OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE)
 CLOSING = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE)
+BYTES = {"x": "BLOB", "b": "BIT"}
+"""Prefixes of literals that are written as strings, and their types."""
 FIRST = 1
 """DuckDB counts list elements from 1."""
 LAST = exp.Var(this="NULLS LAST")
@@ -38,6 +40,9 @@ class Parser(DuckDBParser):
         """Leave ``.5`` without a zero: DuckDB makes a DECIMAL(1,1) of it, and a DECIMAL(2,1) of ``0.5``."""
         if self._match_pair(TokenType.DOT, TokenType.NUMBER):
             return exp.Literal.number(f".{self._prev.text}")
+        if self._curr.text.lower() in BYTES and self._next and self._next.token_type == TokenType.STRING:
+            if self._next.start == self._curr.end + 1:
+                return self._parse_bytes()
         return super()._parse_primary()
 
     def _parse_ordered(self, parse_method: Callable[[], exp.Expr | None] | None = None) -> exp.Ordered | None:
@@ -50,6 +55,14 @@ class Parser(DuckDBParser):
         if found is not None and said == ["NULLS", "LAST"]:
             found.set("with_fill", LAST.copy())
         return found
+
+    def _parse_bytes(self) -> exp.Expr:
+        """``x'1F'`` is a BLOB, ``b'01'`` a BIT."""
+        type_ = BYTES[self._curr.text.lower()]
+        digits = self._next.text
+        self._advance(2)
+        text_ = digits if type_ == "BIT" else "".join(f"\\x{digits[at : at + 2]}" for at in range(0, len(digits), 2))
+        return exp.Cast(this=exp.Literal.string(text_), to=exp.DataType.build(type_, dialect=DIALECT))
 
     def _warn_unsupported(self) -> None:
         """Say nothing in users' terminals: what is not understood becomes the reason of a full refresh."""

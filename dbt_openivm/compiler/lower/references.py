@@ -41,7 +41,8 @@ def unnamed_items(query: exp.Expr) -> list[str]:
     found: dict[str, None] = {}
     for select in query.find_all(exp.Select):
         for item in select.expressions:
-            named = isinstance(item, exp.Alias | exp.Column | exp.Dot | exp.Star)
+            field = isinstance(item, exp.Dot) and not isinstance(item.expression, exp.Func)
+            named = isinstance(item, exp.Alias | exp.Column | exp.Star) or field
             if select is not query and not named:
                 found[written(item)] = None
     return list(found)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Protocol
+
+from sqlglot import exp
 
 from dbt_openivm.compiler.algebra import Operator
 from dbt_openivm.errors import UnsupportedError
@@ -41,16 +45,31 @@ class Merged:
     value: str
 
 
+class BindsSubqueries(Protocol):
+    """What joins the subqueries in expressions to the rows of a scope."""
+
+    def value(self, node: exp.Expr, bind: Callable[[exp.Expr], exp.Expr]) -> exp.Expr | None:
+        """The value of an expression that is a subquery or compares with one; None for any other."""
+        ...
+
+
 @dataclass
 class Scope:
     """The relations visible to an expression, and the operator whose output columns they are.
 
-    `merged` holds the names that USING or NATURAL merged, in lower case.
+    Attributes:
+        merged: the names that USING or NATURAL merged, in lower case.
+        number: no other scope of the query has it.
+        outer: the scope around the query, which a correlated subquery refers to.
+        subqueries: joins subqueries to the operator; None where there is no place for one.
     """
 
     operator: Operator
     bindings: list[Binding]
     merged: dict[str, Merged] = field(default_factory=dict)
+    number: int = 0
+    outer: Scope | None = None
+    subqueries: BindsSubqueries | None = None
 
     def qualified(self, qualifiers: tuple[str, ...], name: str) -> str | None:
         for binding in self.bindings:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Protocol
 
 from sqlglot import exp
 
@@ -11,101 +13,94 @@ from dbt_openivm.compiler.aggregates import GROUPING, contains_call, describe, i
 from dbt_openivm.compiler.algebra import Aggregate, Call, Constant, Filter, Operator, Project, column, unique_name
 from dbt_openivm.compiler.facts import CompileFacts
 from dbt_openivm.compiler.lower.distinct_calls import aggregate
+from dbt_openivm.compiler.lower.elements import Spreads, has_spread, no_spreads
+from dbt_openivm.compiler.lower.ending import Ending, Output, first_of_query, is_distinct
 from dbt_openivm.compiler.lower.expressions import Alias, Binder, expand_macro, rebuild, refuse
-from dbt_openivm.compiler.lower.from_clause import FromClause, Source
+from dbt_openivm.compiler.lower.from_clause import FromClause, LowersSources
 from dbt_openivm.compiler.lower.grouping import Grouping, grouping_sets, grouping_value, over_sets
-from dbt_openivm.compiler.lower.reading import written
+from dbt_openivm.compiler.lower.outer import outer_column, references_below, rescoped
+from dbt_openivm.compiler.lower.rows import Flat, positional, with_local_names
 from dbt_openivm.compiler.lower.scope import Scope
+from dbt_openivm.compiler.lower.stars import each_column, expand_items, reads_columns
+from dbt_openivm.compiler.lower.subqueries import Subqueries, has_subquery, is_subquery, quantifier, query_of
+from dbt_openivm.compiler.lower.windows import Windows, settle_windows
 from dbt_openivm.compiler.places import place
+from dbt_openivm.compiler.sql import column_names, conjuncts
 from dbt_openivm.errors import UnsupportedError
 
 Item = tuple[str, exp.Expr]
 """A select item: its name, and its unbound expression without alias."""
 
 
-def lower_select(node: exp.Select, facts: CompileFacts, source: Source) -> tuple[Operator, tuple[str, ...]]:
+class LowersQueries(LowersSources, Protocol):
+    """What lowers the queries and sources inside a SELECT block."""
+
+    @property
+    def outer(self) -> Scope | None: ...
+
+    def inner(self, node: exp.Expr, scope: Scope) -> Operator: ...
+
+
+def lower_select(node: exp.Select, lowers: LowersQueries) -> tuple[Operator, tuple[str, ...]]:
     """Lower one SELECT block to (operator, names as written)."""
     refuse_clauses(node)
-    scope = from_scope(node, facts, source)
-    select = SelectList(facts, scope, expand_stars(node, scope, facts))
+    settle_windows(node)
+    facts = lowers.facts
+    scope, conditions = from_scope(node, lowers)
+    subqueries = Subqueries(lowers, scope)
+    scope.subqueries = subqueries
+    select = SelectList(facts, scope, expand_items(node.expressions, scope, facts), lowers)
     where = node.args.get("where")
     if where is not None:
-        scope.operator = Filter(scope.operator, Binder(scope, facts, select.alias).bind(where.this))
+        conditions = [*conditions, each_column(where.this, scope, facts)]
+    apply_conditions(conditions, subqueries, Binder(scope, facts, select.alias))
+    select.spread(node)
+    ending = Ending.of(node, select.outputs, facts.settings)
+    select.hidden = ending.hidden
     operator = select.aggregated(node) if select.is_aggregated(node) else select.plain()
-    if node.args.get("distinct"):
-        operator = distinct(operator)
+    operator = ending.apply(operator, node)
+    if is_distinct(node):
+        operator = first_of_query(distinct(operator), select.outputs, node, facts)
     return operator, tuple(name for name, _ in select.items)
 
 
+def apply_conditions(conditions: Sequence[exp.Expr], subqueries: Subqueries, binder: Binder) -> None:
+    """Filter the rows of a scope: first by what reads nothing else, then by subqueries."""
+    scope = subqueries.scope
+    for condition in conditions:
+        if not has_subquery(condition):
+            scope.operator = Filter(scope.operator, binder.bind(condition))
+    parts = [part for condition in conditions if has_subquery(condition) for part in conjuncts(condition)]
+    for part in sorted(parts, key=has_subquery):
+        if not has_subquery(part) or not subqueries.condition(part, binder.bind):
+            bound = binder.bind(part)  # this may join subqueries to the operator
+            scope.operator = Filter(scope.operator, bound)
+
+
 def refuse_clauses(node: exp.Select) -> None:
-    for key, name in (
-        ("qualify", "QUALIFY"),
-        ("laterals", "LATERAL"),
-        ("connect", "CONNECT BY"),
-        ("windows", "WINDOW"),
-    ):
+    for key, name in (("laterals", "LATERAL"), ("connect", "CONNECT BY")):
         if node.args.get(key):
             value = node.args[key]
             raise UnsupportedError(f"{name}{place(value[0] if isinstance(value, list) else value)}")
-    kind = node.args.get("distinct")
-    if kind and kind.args.get("on"):
-        raise UnsupportedError(f"DISTINCT ON{place(kind)}")
 
-
-def from_scope(node: exp.Select, facts: CompileFacts, source: Source) -> Scope:
+def from_scope(node: exp.Select, lowers: LowersQueries) -> tuple[Scope, list[exp.Expr]]:
+    """The scope of FROM, and conditions that are still to be applied."""
     clause = node.args.get("from_") or node.args.get("from")
     if clause is None:
-        return Scope(Constant(((),), ()), [])
-    collected = FromClause(facts, source)
-    collected.add(clause.this)
-    for join in node.args.get("joins") or []:
-        collected.join(join)
-    return collected.finish()
+        return Scope(Constant(((),), ()), [], number=lowers.number(), outer=lowers.outer), []
+    collected = FromClause(lowers, lowers.outer, lowers.number())
+    collected.add_list(clause.this, node.args.get("joins") or [])
+    return collected.finish(), collected.deferred
 
 
-def expand_stars(node: exp.Select, scope: Scope, facts: CompileFacts) -> list[Item]:
-    items: list[Item] = []
-    for item in node.expressions:
-        if isinstance(item, exp.Star):
-            items.extend(star_items(item, scope.star()))
-        elif isinstance(item, exp.Column) and isinstance(item.this, exp.Star):
-            if not scope.has_alias(item.table):
-                raise UnsupportedError(f"{item.table}.*, whose relation was not found{place(item)}")
-            items.extend(star_items(item.this, scope.star(item.table)))
-        else:
-            items.append((item_name(item, facts) or f"column{len(items)}", item.unalias()))
-    return items
+@dataclass(frozen=True)
+class Pending:
+    """A subquery over the groups of an aggregate: its value's name, its operator, and what it is compared with."""
 
-
-def item_name(item: exp.Expr, facts: CompileFacts) -> str | None:
-    """The name of a select item: its alias, its column, what DuckDB calls an expression, or None if unknown."""
-    if isinstance(item, exp.Alias | exp.Column | exp.Dot):
-        return item.alias_or_name or None
-    return facts.names.get(written(item))
-
-
-def star_items(star: exp.Star, columns: list[tuple[str, str, str]]) -> list[Item]:
-    """The items of a star, with EXCLUDE, REPLACE and RENAME applied."""
-    parts = star.args.get("except_") or star.args.get("except") or []
-    excluded = {(part.text("table").lower(), part.name.lower()) for part in parts}
-    replaced = {part.alias.lower(): part.this for part in star.args.get("replace") or []}
-    renamed = {part.this.name.lower(): part.alias for part in star.args.get("rename") or []}
-    items: list[Item] = []
-    for alias, name, flat in columns:
-        if excluded.isdisjoint({("", name.lower()), (alias.lower(), name.lower())}):
-            expression = replaced.get(name.lower()) or Flat(this=exp.to_identifier(flat, quoted=True))
-            items.append((renamed.get(name.lower(), name), expression))
-    return items
-
-
-class Flat(exp.Expression):
-    """A column that is resolved already: a star's expansion needs no look-up, and must not find a namesake."""
-
-    arg_types = {"this": True}
-
-
-def reads_columns(value: exp.Expr) -> bool:
-    return any(isinstance(part, exp.Column | Flat) for part in value.walk())
+    name: str
+    node: exp.Expr
+    inner: Operator
+    left: exp.Expr | None
 
 
 @dataclass
@@ -115,10 +110,26 @@ class SelectList:
     facts: CompileFacts
     scope: Scope
     items: list[Item]
+    lowers: LowersQueries
     keys: list[tuple[str, exp.Expr]] = field(default_factory=list)
-    sets: list[tuple[str, ...]] = field(default_factory=list)
     calls: list[tuple[str, Call]] = field(default_factory=list)
     taken: set[str] = field(default_factory=set)
+    sets: list[tuple[str, ...]] = field(default_factory=list)
+    pending: list[Pending] = field(default_factory=list)
+    spreads: Spreads = field(default_factory=no_spreads)
+    lifted: set[str] = field(default_factory=set)
+    hidden: list[Item] = field(default_factory=list)
+    windows: Windows = field(default_factory=Windows)
+
+    @cached_property
+    def outputs(self) -> list[Output]:
+        names: set[str] = set()
+        return [(name, unique_name(name, names), value) for name, value in self.items]
+
+    @property
+    def columns(self) -> list[Item]:
+        """The columns to compute: those of the output, and hidden ones."""
+        return [*((out, value) for (_, out, _), (_, value) in zip(self.outputs, self.items, strict=True)), *self.hidden]
 
     def alias(self, name: str) -> exp.Expr | None:
         """The unbound expression of the select item called `name`, of several the last, as DuckDB has it."""
@@ -131,7 +142,7 @@ class SelectList:
     def bind(self, node: exp.Expr) -> exp.Expr:
         if isinstance(node, Flat):
             return column(node.this.name)
-        return Binder(self.scope, self.facts, self.alias_of(node)).bind(node)
+        return Binder(self.scope, self.facts, self.alias_of(node), self.windows).bind(node)
 
     def alias_of(self, node: exp.Expr) -> Alias:
         """Alias look-up for one item: among those before it. For what is no item: among all."""
@@ -139,43 +150,69 @@ class SelectList:
         return lambda name: self.last_alias(self.items[:position], name)
 
     def plain(self) -> Operator:
-        names: set[str] = set()
-        return Project(self.scope.operator, tuple((unique_name(n, names), self.bind(e)) for n, e in self.items))
+        self.windows = Windows()
+        items = tuple((name, self.bind(value)) for name, value in self.columns)
+        rows = self.spreads.over(self.windows.over(self.scope.operator))
+        return Project(rows, items)  # after the items, whose subqueries were joined to it
 
     def is_aggregated(self, node: exp.Select) -> bool:
         having = node.args.get("having")
-        values = [value for _, value in self.items] + ([having.this] if having else [])
+        values = [value for _, value in (*self.items, *self.hidden)] + ([having.this] if having else [])
         return bool(node.args.get("group") or having) or any(self.has_call(value) for value in values)
 
     def has_call(self, node: exp.Expr) -> bool:
         if contains_call(node, self.facts):
-            return not any(isinstance(part, exp.Window) for part in node.walk()) or self.refuse_window(node)
+            return True
         bodies = [expand_macro(part, self.facts) for part in node.walk()]
         return any(self.has_call(body) for body in bodies if body is not None)
-
-    def refuse_window(self, node: exp.Expr) -> bool:
-        for part in node.find_all(exp.Window):
-            refuse(part)
-        return False
 
     def aggregated(self, node: exp.Select) -> Operator:
         """Aggregate, then HAVING, then the select list over keys and calls."""
         group = node.args.get("group")
         self.sets = self.key_sets(group)
         having = node.args.get("having")
-        names: set[str] = set()
-        items = tuple((unique_name(name, names), self.post(value)) for name, value in self.items)
+        items = tuple((name, self.post(value)) for name, value in self.columns)
         if group is not None and group.args.get("all") and not (self.keys or self.calls or having):
             # GROUP BY ALL leaves out constants; where nothing is left, nothing is grouped
             return self.plain()
-        predicate = None if having is None else self.post(having.this)
+        predicate = None if having is None else self.post(each_column(having.this, self.scope, self.facts))
+        operator = self.with_values(self.groups())
+        if predicate is not None:
+            operator = Filter(operator, predicate)
+        return Project(self.spreads.over(self.windows.over(operator)), items)
+
+    def groups(self) -> Operator:
+        """The groups with the keys and calls that are known so far."""
         grouping = Grouping(self.scope.operator, tuple(self.keys), tuple(self.calls))
         if len(self.sets) > 1:
             grouping = over_sets(grouping, self.sets)
-        operator = aggregate(grouping, scalar=self.sets == [()])
-        if predicate is not None:
-            operator = Filter(operator, predicate)
-        return Project(operator, items)
+        return aggregate(grouping, scalar=self.sets == [()])
+
+    def spread(self, node: exp.Select) -> None:
+        """Take what makes several rows of one out of the select list; see `elements`."""
+        if not any(has_spread(value) for _, value in self.items):
+            return
+        if self.is_aggregated(node):
+            group = node.args.get("group")
+            self.spread_keys(group)
+            self.sets = self.key_sets(group)
+            self.spreads = Spreads(self.post, self.groups, self.facts, self.scope.outer)
+        else:
+            self.spreads = Spreads(self.bind, lambda: self.scope.operator, self.facts, self.scope.outer)
+        self.items = self.spreads.lift(self.items)
+        self.lifted |= {call.name for call in self.spreads.calls}
+
+    def spread_keys(self, group: exp.Group | None) -> None:
+        """Lists that are grouped by their elements are taken apart below the groups."""
+        named = {value.name.lower() for value in group.expressions} if group is not None else set()
+        chosen = {
+            id(value)
+            for index, (name, value) in enumerate(self.items)
+            if name.lower() in named or str(index + 1) in named
+        }
+        below = Spreads(self.bind, lambda: self.scope.operator, self.facts, self.scope.outer, "openivm_key_element")
+        self.items = below.lift(self.items, lambda item: id(item[1]) in chosen)
+        self.scope.operator = below.over(self.scope.operator)
 
     def key_sets(self, group: exp.Group | None) -> list[tuple[str, ...]]:
         """The names of the keys of each grouping set."""
@@ -197,8 +234,11 @@ class SelectList:
         return self.keys[-1][0]
 
     def group_value(self, value: exp.Expr) -> exp.Expr:
+        value = value.unnest()
         if isinstance(value, exp.Literal) and value.is_int:
             return self.items[int(value.name) - 1][1]
+        return value
+
     def grouping(self, node: exp.Expr) -> exp.Expr:
         """GROUPING() of some keys."""
         names = {known: name for name, known in self.keys}
@@ -207,28 +247,34 @@ class SelectList:
             raise UnsupportedError(f"GROUPING() of what is no key{place(node)}")
         return grouping_value(self.sets, [names[value] for value in values])
 
-        return value
-
     def post(self, node: exp.Expr) -> exp.Expr:
         """Bind an expression of the select list or HAVING over keys and calls of the aggregate."""
+        if isinstance(node, Flat):
+            if node.this.name in self.lifted:
+                return column(node.this.name)
+            return self.post_column(node, column(node.this.name))
         if isinstance(node, GROUPING):
             return self.grouping(node)
-        if isinstance(node, Flat):
-            return self.post_column(node, column(node.this.name))
+        if is_subquery(node):
+            return self.postponed(node)
+        if isinstance(node, exp.Window):
+            return self.windows.bound(node, self.post)
         refuse(node)
         expanded = expand_macro(node, self.facts)
         if expanded is not None:
             return self.post(expanded)
         if is_call(node, self.facts):
             return column(self.call(node))
-        if not self.has_call(node):
+        if not self.has_call(node) and not has_subquery(node):
             key = self.key_of(node)
             if key is not None:
                 return key
         if isinstance(node, exp.Column):
             return self.post_column(node, None)
-        if isinstance(node, exp.Comprehension | exp.Lambda):
-            raise UnsupportedError(f"a lambda over aggregates{place(node)}")
+        if isinstance(node, exp.Comprehension):
+            return rebuild(with_local_names(node), self.post)
+        if isinstance(node, exp.PositionalColumn):
+            return self.post_column(node, column(positional(node, self.scope)[1]))
         return rebuild(node, self.post)
 
     def key_of(self, node: exp.Expr) -> exp.Expr | None:
@@ -245,7 +291,44 @@ class SelectList:
                 return key
         elif not node.args.get("table") and (meant := self.alias(node.name)) is not None and meant is not node:
             return exp.Paren(this=self.post(meant))
+        elif (around := self.from_around(node)) is not None:
+            return around
         raise UnsupportedError(f"the column {node.name}, which is neither grouped nor aggregated{place(node)}")
+
+    def from_around(self, node: exp.Expr) -> exp.Expr | None:
+        """A column of the query around this one: a constant here."""
+        try:
+            bound = Binder(self.scope, self.facts).bind(node)
+        except UnsupportedError:
+            return None
+        return bound if not column_names(bound) else None
+
+    def postponed(self, node: exp.Expr) -> exp.Expr:
+        """The column that will hold the value of a subquery over the groups, see `with_values`."""
+        found = quantifier(node)
+        left = None if found is None else self.post(found.value)
+        inner = self.lowers.inner(query_of(node), self.scope)
+        name = f"openivm_value_{self.lowers.number()}"
+        self.pending.append(Pending(name, node, inner, left))
+        return column(name)
+
+    def with_values(self, groups: Operator) -> Operator:
+        """The groups with the values of the subqueries over them. They refer to keys."""
+        if not self.pending:
+            return groups
+        scope = Scope(groups, [], number=self.lowers.number())
+        subqueries = Subqueries(self.lowers, scope)
+        keys = {
+            known.name: outer_column(scope.number, name) for name, known in self.keys if isinstance(known, exp.Column)
+        }
+        for one in self.pending:
+            unknown = references_below(one.inner, self.scope.number) - keys.keys()
+            if unknown:
+                raise UnsupportedError(f"the column {min(unknown)} in a subquery, which is no key{place(one.node)}")
+            value = subqueries.value_of(one.node, rescoped(one.inner, self.scope.number, keys), one.left)
+            items = tuple((name, column(name)) for name in scope.operator.columns)
+            scope.operator = Project(scope.operator, (*items, (one.name, value)))
+        return scope.operator
 
     def call(self, node: exp.Expr) -> str:
         bound = rebuild(node, Binder(self.scope, self.facts).bind)

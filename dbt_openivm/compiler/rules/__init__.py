@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import ModuleType
 
+from sqlglot import exp
+
 from dbt_openivm.compiler import algebra
-from dbt_openivm.compiler.algebra import Keyed, Operator, Scan
+from dbt_openivm.compiler.algebra import Keyed, Operator, Scan, Temporal
 from dbt_openivm.compiler.fragment import Fragment
 from dbt_openivm.compiler.rules import (
     aggregate,
@@ -20,6 +22,8 @@ from dbt_openivm.compiler.rules import (
     outer_join,
     project,
     semi_join,
+    temporal,
+    top_k,
     union_all,
     unnest,
     window,
@@ -41,8 +45,12 @@ RULES: Mapping[type[Operator], ModuleType] = {
     algebra.Unnest: unnest,
     algebra.Aggregate: aggregate,
     algebra.Window: window,
+    algebra.TemporalFilter: temporal,
+    algebra.TemporalColumns: temporal,
+    algebra.TopK: top_k,
 }
-"""Each has ``delta(operator, context, forms)`` and ``whole(operator, context, form)``; a scan differs in every form."""
+"""Each has ``delta(operator, context, forms)`` and ``whole(operator, context, form)``; scans and what
+reads the clock differ in every form."""
 
 
 def delta(operator: Operator, context: Context) -> list[Fragment]:
@@ -56,6 +64,8 @@ def new(operator: Operator, context: Context) -> list[Fragment]:
     """The operator's rows over the versions that this refresh reads."""
     if isinstance(operator, Scan):
         return _checked(operator, scan.new(operator, context))
+    if isinstance(operator, Temporal):
+        return _checked(operator, temporal.new(operator, context, new))
     return _whole(operator, context, new)
 
 
@@ -63,10 +73,17 @@ def old(operator: Operator, context: Context) -> list[Fragment]:
     """The operator's rows over the versions that the view has consumed."""
     if isinstance(operator, Scan):
         return _checked(operator, scan.old(operator, context))
+    if isinstance(operator, Temporal):
+        return _checked(operator, temporal.old(operator, context, old))
     return _whole(operator, context, old)
 
 
 FORMS = Forms(delta, new, old)
+
+
+def crossed(operator: Temporal, context: Context) -> exp.Expr:
+    """The rows of a temporal operator that the passing of time alone added or took, with weights."""
+    return temporal.crossing(operator, context, new)
 
 
 def keyed_rows(operator: Keyed, inputs: list[list[Fragment]], context: Context) -> Fragment:

@@ -1,0 +1,102 @@
+"""References from a subquery to the query around it.
+
+While a subquery is lowered, a column of the query around it is written as a column of a table called after the scope
+that it belongs to. `unnest` replaces all of them; none is left in a finished tree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import fields, replace
+from typing import Any
+
+from sqlglot import exp
+
+from dbt_openivm.compiler.algebra import Call, Operator
+from dbt_openivm.compiler.sql import parenthesised, qualified, transform
+
+
+def outer_table(scope: int) -> str:
+    return f"openivm_outer_scope_{scope}"
+
+
+def outer_column(scope: int, name: str) -> exp.Column:
+    """The column `name` of the operator of an enclosing scope."""
+    return qualified(outer_table(scope), name)
+
+
+def references(value: exp.Expr, scope: int) -> set[str]:
+    """The columns of a scope that an expression refers to."""
+    return {node.name for node in value.find_all(exp.Column) if node.table == outer_table(scope)}
+
+
+def references_below(operator: Operator, scope: int) -> set[str]:
+    """The columns of a scope that any expression of an operator tree refers to."""
+    seen: set[int] = set()
+    found: set[str] = set()
+    pending = [operator]
+    while pending:
+        op = pending.pop()
+        if id(op) not in seen:
+            seen.add(id(op))
+            found |= {name for value in expressions_of(op) for name in references(value, scope)}
+            pending += op.inputs
+    return found
+
+
+def expressions_of(operator: Operator) -> Iterator[exp.Expr]:
+    """The expressions of one operator."""
+    for part in fields(operator):
+        yield from _expressions(getattr(operator, part.name))
+
+
+def _expressions(value: Any) -> Iterator[exp.Expr]:
+    if isinstance(value, exp.Expr):
+        yield value
+    elif isinstance(value, Call):
+        yield value.expression
+    elif isinstance(value, tuple):
+        for item in value:
+            yield from _expressions(item)
+
+
+def replace_references(value: exp.Expr, scope: int, columns: Mapping[str, exp.Expr]) -> exp.Expr:
+    """A copy of `value` with each reference to the scope replaced by what `columns` holds for it."""
+
+    def put(node: exp.Expr) -> exp.Expr:
+        if isinstance(node, exp.Column) and node.table == outer_table(scope):
+            return parenthesised(columns[node.name], node)
+        return node
+
+    return transform(value.copy(), put)
+
+
+def map_expressions(operator: Operator, change: Callable[[exp.Expr], exp.Expr]) -> Operator:
+    """The operator with every expression of its own changed."""
+    changed = {part.name: _mapped(getattr(operator, part.name), change) for part in fields(operator)}
+    return replace(operator, **changed)
+
+
+def _mapped(value: Any, change: Callable[[exp.Expr], exp.Expr]) -> Any:
+    if isinstance(value, exp.Expr):
+        return change(value)
+    if isinstance(value, Call):
+        argument = None if value.argument is None else change(value.argument)
+        condition = None if value.condition is None else change(value.condition)
+        return replace(value, argument=argument, condition=condition, expression=change(value.expression))
+    if isinstance(value, tuple) and any(isinstance(item, exp.Expr | Call | tuple) for item in value):
+        return tuple(_mapped(item, change) for item in value)
+    return value
+
+
+def rescoped(operator: Operator, scope: int, columns: Mapping[str, exp.Expr]) -> Operator:
+    """A tree whose references to a scope are replaced, each by what `columns` holds for it."""
+    done: dict[int, Operator] = {}
+
+    def visit(op: Operator) -> Operator:
+        if id(op) not in done:
+            below = op.with_inputs(tuple(map(visit, op.inputs)))
+            done[id(op)] = map_expressions(below, lambda value: replace_references(value, scope, columns))
+        return done[id(op)]
+
+    return visit(operator) if references_below(operator, scope) else operator

@@ -1,0 +1,425 @@
+"""Unnest correlated subqueries: from a tree that refers to the rows around it to one that holds the results for all of
+them, each beside the values that it belongs to.
+
+Two ways, after Neumann and Kemper (Unnesting Arbitrary Queries, BTW 2015):
+
+- by equality: where the subquery says ``inner = outer`` below everything that aggregates, the inner side stands for
+  the outer value, and the query around is not read at all;
+- by domain: the subquery is joined with the distinct outer values at its leaves, which carries any correlation up
+  through any operator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+
+from dbt_openivm.compiler.algebra import (
+    Aggregate,
+    Constant,
+    Filter,
+    Join,
+    Operator,
+    OuterJoin,
+    Project,
+    Scan,
+    SemiJoin,
+    UnionAll,
+    Unnest,
+    Window,
+    column,
+    exactly,
+)
+from dbt_openivm.compiler.keys import EXACT
+from dbt_openivm.compiler.lower.outer import map_expressions, references, references_below, replace_references
+from dbt_openivm.compiler.sql import cast, conjunction, conjuncts, equal, null_safe_equal, substitute
+from dbt_openivm.errors import UnsupportedError
+
+FOUND = "openivm_found"
+Items = list[tuple[str, exp.Expr]]
+
+
+@dataclass(frozen=True)
+class Unnested:
+    """The results of a subquery for all outer rows.
+
+    Attributes:
+        operator: its columns are the subquery's and those of `pairs`.
+        pairs: (column of the outer scope, column of `operator`) that must be equal.
+        null_safe: whether NULL of the outer scope belongs to NULL; otherwise it belongs to nothing.
+        bare: the aggregate without GROUP BY that gave a row even over nothing, and now has none there; None if there
+            was none. Its value over nothing is up to the reader.
+    """
+
+    operator: Operator
+    pairs: tuple[tuple[str, str], ...]
+    null_safe: bool
+    bare: Aggregate | None = None
+
+
+@dataclass(frozen=True)
+class Unnester:
+    """Unnests one subquery.
+
+    Attributes:
+        scope: whose columns are replaced.
+        outer: the operator of that scope.
+        number: of the subquery, to name its columns.
+    """
+
+    scope: int
+    outer: Operator
+    number: int
+
+    def beside(self, operator: Operator) -> Operator:
+        """Every outer row with the rows that `operator` has for it, all columns of both; names must differ."""
+        hidden = {name: f"openivm_outer_{self.number}_{index}" for index, name in enumerate(self.outer.columns)}
+        if any(isinstance(op, Aggregate | Window | OuterJoin) for op in operator.walk()):
+            names = sorted(references_below(operator, self.scope))
+            found = self.unnest(operator, names, keep_bare=False)
+            result = product(self.outer, found.operator)
+            same = null_safe_equal if found.null_safe else equal
+            for name, inner in found.pairs:
+                result = Filter(result, same(column(name), column(inner)))
+            return exactly(result, (*self.outer.columns, *operator.columns))
+        # nothing looks at several rows at once: the outer rows themselves can go up from the leaves
+        rows = Project(self.outer, tuple((inner, column(name)) for name, inner in hidden.items()))
+        result = Domain(self.scope, hidden, rows, None).push(operator)
+        items = [(name, column(inner)) for name, inner in hidden.items()]
+        return Project(result, (*items, *((name, column(name)) for name in operator.columns)))
+
+    def unnest(self, operator: Operator, names: Sequence[str], keep_bare: bool) -> Unnested:
+        """Unnest a tree that refers to the columns `names` of the outer scope.
+
+        Args:
+            keep_bare: whether the reader supplies the values of an aggregate over nothing itself.
+        """
+        hidden = {name: f"openivm_outer_{self.number}_{index}" for index, name in enumerate(names)}
+        pairs = tuple(hidden.items())
+        bare = bare_aggregate(operator) if keep_bare else None
+        found = self.by_equality(operator, hidden, bare)
+        if found is not None:
+            return Unnested(found, pairs, null_safe=False, bare=bare)
+        domain = distinct_values(self.outer, hidden)
+        return Unnested(Domain(self.scope, hidden, domain, bare).push(operator), pairs, null_safe=True, bare=bare)
+
+    # --- by equality -------------------------------------------------------------------------------------------------
+
+    def by_equality(self, operator: Operator, hidden: Mapping[str, str], bare: Aggregate | None) -> Operator | None:
+        """`operator` with the inner sides of equalities as the outer values; None where that is not possible."""
+        if isinstance(operator, Filter) and not references_below(operator.child, self.scope):
+            return self.bound(operator, hidden)
+        if isinstance(operator, Aggregate) and operator.scalar and operator is not bare:
+            return None
+        correlated = [index for index, c in enumerate(operator.inputs) if references_below(c, self.scope)]
+        if len(correlated) != 1 or isinstance(operator, UnionAll | OuterJoin) or not supported(operator):
+            return None
+        if isinstance(operator, SemiJoin) and correlated != [0]:
+            return None
+        inner = self.by_equality(operator.inputs[correlated[0]], hidden, bare)
+        if inner is None:
+            return None
+        return carried(self.replaced(operator, hidden), {correlated[0]: inner}, tuple(hidden.values()))
+
+    def bound(self, operator: Filter, hidden: Mapping[str, str]) -> Operator | None:
+        equal: dict[str, exp.Expr] = {}
+        rest: list[exp.Expr] = []
+        for part in conjuncts(operator.predicate):
+            pair = self.equality(part, operator.child)
+            if pair is not None and pair[0] in hidden and pair[0] not in equal:
+                equal[pair[0]] = pair[1]
+            else:
+                rest.append(part)
+        if equal.keys() != hidden.keys():
+            return None
+        items: Items = [(name, column(name)) for name in operator.child.columns]
+        items += [(hidden[name], value) for name, value in equal.items()]
+        result: Operator = Project(operator.child, tuple(items))
+        columns = {name: column(inner) for name, inner in hidden.items()}
+        known = [exp.Not(this=exp.Is(this=column(inner), expression=exp.Null())) for inner in hidden.values()]
+        for part in [*known, *(replace_references(part, self.scope, columns) for part in rest)]:
+            result = Filter(result, part)
+        return result
+
+    def equality(self, part: exp.Expr, child: Operator) -> tuple[str, exp.Expr] | None:
+        """(outer column, inner column) of an equality of columns of one type.
+
+        Of one type: 1 equals '01' and '1', which are two groups.
+        """
+        if not isinstance(part, exp.EQ):
+            return None
+        for one, other in ((part.this, part.expression), (part.expression, part.this)):
+            outer, inner = one.unnest(), other.unnest()
+            if not isinstance(outer, exp.Column) or not isinstance(inner, exp.Column) or inner.table:
+                continue
+            if not references(outer, self.scope):
+                continue
+            types = column_type(self.outer, outer.name), column_type(child, inner.name)
+            if types[0] is not None and types[0] == types[1] and groups_as_equal(types[0]):
+                return outer.name, inner
+        return None
+
+    def replaced(self, operator: Operator, hidden: Mapping[str, str]) -> Operator:
+        columns = {name: column(inner) for name, inner in hidden.items()}
+        return map_expressions(operator, lambda value: replace_references(value, self.scope, columns))
+
+
+def groups_as_equal(type_: str) -> bool:
+    """Whether values of a type that are equal are one group."""
+    return type_ == "VARCHAR" or EXACT.fullmatch(type_) is not None
+
+
+def column_type(operator: Operator, name: str) -> str | None:
+    """The type of a column that comes from a source as it is; None for any other."""
+    if isinstance(operator, Scan):
+        source = dict(operator.names).get(name)
+        return next((c.type for c in operator.relation.columns if c.name == source), None)
+    if isinstance(operator, Project):
+        value = dict(operator.items).get(name)
+        return column_type(operator.child, value.name) if isinstance(value, exp.Column) and not value.table else None
+    if isinstance(operator, Join | OuterJoin):
+        found = next(((index, inner) for out, index, inner in operator.names if out == name), None)
+        return None if found is None else column_type(operator.inputs[found[0]], found[1])
+    if isinstance(operator, Aggregate):
+        key = dict(operator.keys).get(name)
+        return column_type(operator.child, key.name) if isinstance(key, exp.Column) and not key.table else None
+    if isinstance(operator, Filter | SemiJoin | Unnest | Window):
+        return column_type(operator.inputs[0], name)
+    return None
+
+
+def bare_aggregate(operator: Operator) -> Aggregate | None:
+    """The aggregate without GROUP BY below a chain of filters and projections."""
+    while isinstance(operator, Filter | Project):
+        operator = operator.child
+    return operator if isinstance(operator, Aggregate) and operator.scalar else None
+
+
+def supported(operator: Operator) -> bool:
+    return isinstance(operator, Filter | Project | Join | UnionAll | Unnest | Aggregate | Window | SemiJoin | OuterJoin)
+
+
+# --- by domain -------------------------------------------------------------------------------------------------------
+
+
+def distinct_values(outer: Operator, hidden: Mapping[str, str]) -> Operator:
+    """The outer values, once each."""
+    keys = tuple((inner, column(name)) for name, inner in hidden.items())
+    return Aggregate(outer, keys, (), distinct=True)
+
+
+@dataclass(frozen=True)
+class Domain:
+    """Carries the distinct outer values up from the leaves.
+
+    Attributes:
+        hidden: outer column -> the column that holds its value.
+        values: the distinct outer values.
+        bare: see `Unnested`.
+    """
+
+    scope: int
+    hidden: Mapping[str, str]
+    values: Operator
+    bare: Aggregate | None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self.hidden.values())
+
+    def push(self, operator: Operator) -> Operator:
+        """`operator` with the columns of the domain, for every row of the domain."""
+        if not references_below(operator, self.scope):
+            return product(self.values, operator)
+        columns = {name: column(inner) for name, inner in self.hidden.items()}
+        replaced = map_expressions(operator, lambda value: replace_references(value, self.scope, columns))
+        if isinstance(replaced, Constant):
+            return self.constant(replaced)
+        if not supported(operator):
+            kind = type(operator).__name__.lower()
+            raise UnsupportedError(f"a subquery that refers to the query around it from within a {kind}")
+        needed = {i for i, child in enumerate(operator.inputs) if references_below(child, self.scope)}
+        pushed = {i: self.push(operator.inputs[i]) for i in sorted(needed | self.carriers(operator, needed))}
+        result = carried(replaced, pushed, self.names)
+        if isinstance(operator, Aggregate) and operator.scalar and operator is not self.bare:
+            return self.completed(operator, result)
+        return result
+
+    def carriers(self, operator: Operator, needed: set[int]) -> set[int]:
+        """The inputs that must have the columns of the domain for the result to have them."""
+        if isinstance(operator, SemiJoin):
+            return {0}
+        if isinstance(operator, OuterJoin):
+            kept = {index for index, keeps in ((0, operator.left_kept), (1, operator.right_kept)) if keeps}
+            return kept | ({0} if not kept | needed else set())
+        if isinstance(operator, UnionAll):
+            return set(range(len(operator.children)))
+        return set() if needed else {0}
+
+    def constant(self, rows: Constant) -> Operator:
+        branches = []
+        for row in rows.rows:
+            items: Items = [(name, column(name)) for name in self.names]
+            items += list(zip(rows.names, row, strict=True))
+            branches.append(Project(self.values, tuple(items)))
+        return branches[0] if len(branches) == 1 else UnionAll(tuple(branches))
+
+    def completed(self, aggregate: Aggregate, grouped: Operator) -> Operator:
+        """A row for every row of the domain, with the aggregate's value over nothing where it has no group."""
+        result = with_found(grouped)
+        names = [(f"{name}_domain", 0, name) for name in self.names]
+        names += [(name, 1, name) for name in result.columns]
+        on = conjunction([null_safe_equal(column(f"{name}_domain"), column(name)) for name in self.names])
+        assert on is not None
+        joined = OuterJoin(self.values, result, on, tuple(names), left_kept=True, right_kept=False)
+        items: Items = [(name, column(f"{name}_domain")) for name in self.names]
+        items += [(name, or_empty(column(name), empty_value(call.function))) for name, call in aggregate.calls]
+        return Project(joined, tuple(items))
+
+
+def product(one: Operator, other: Operator) -> Operator:
+    names = [(name, 0, name) for name in one.columns] + [(name, 1, name) for name in other.columns]
+    return Join((one, other), tuple(names))
+
+
+def with_found(operator: Operator) -> Operator:
+    """The operator with a column that is true."""
+    items = [(name, column(name)) for name in operator.columns if name != FOUND]
+    return Project(operator, (*items, (FOUND, exp.Boolean(this=True))))
+
+
+def or_empty(value: exp.Expr, empty: exp.Expr) -> exp.Expr:
+    """`value`, or `empty` where the row that would have it is not there."""
+    if isinstance(empty, exp.Null):
+        return value
+    found = exp.Not(this=exp.Is(this=column(FOUND), expression=exp.Null()))
+    return exp.Case(ifs=[exp.If(this=found, true=value)], default=empty)
+
+
+COUNTS = frozenset({"count", "count_star", "regr_count", "approx_count_distinct"})
+
+
+def empty_value(function: str) -> exp.Expr:
+    """An aggregate's value over no rows."""
+    return cast(exp.Literal.number(0), "BIGINT") if function in COUNTS else exp.Null()
+
+
+def carried(operator: Operator, inputs: Mapping[int, Operator], names: tuple[str, ...]) -> Operator:
+    """`operator` over some inputs that have the columns `names` besides, which it hands on.
+
+    Where several inputs have them, only rows meet that agree in them.
+    """
+    children = tuple(inputs.get(index, child) for index, child in enumerate(operator.inputs))
+    own = [(name, column(name)) for name in names]
+    if isinstance(operator, Project):
+        return Project(children[0], (*own, *operator.items))
+    if isinstance(operator, Aggregate):
+        return replace(operator, child=children[0], keys=(*own, *operator.keys), scalar=False)
+    if isinstance(operator, Window):
+        calls = tuple((name, partitioned(call, names)) for name, call in operator.calls)
+        keys = tuple((f"{name}_key", column(name)) for name in names)
+        return replace(operator, child=children[0], keys=(*keys, *operator.keys), calls=calls)
+    if isinstance(operator, UnionAll):
+        order = [(*names, *child.columns) for child in operator.children]
+        return UnionAll(tuple(exactly(child, columns) for child, columns in zip(children, order, strict=True)))
+    if isinstance(operator, Join):
+        return carried_join(operator, children, tuple(inputs), names)
+    if isinstance(operator, SemiJoin):
+        on, right_names = operator.on, operator.right_names
+        if 1 in inputs:
+            right_names = (*right_names, *((f"{name}_right", name) for name in names))
+            on = agreeing(on, names, "_right")
+        return replace(operator, left=children[0], right=children[1], on=on, right_names=right_names)
+    if isinstance(operator, OuterJoin):
+        return carried_outer(operator, children, tuple(inputs), names)
+    return operator.with_inputs(children)
+
+
+def partitioned(call: exp.Expr, names: tuple[str, ...]) -> exp.Expr:
+    """A window call with more keys of its partitions."""
+    copy = call.copy()
+    for window in [copy] if isinstance(copy, exp.Window) else list(copy.find_all(exp.Window)):
+        window.set("partition_by", [*map(column, names), *(window.args.get("partition_by") or [])])
+    return copy
+
+
+def agreeing(on: exp.Expr, names: tuple[str, ...], suffix: str) -> exp.Expr:
+    result = conjunction([on, *(null_safe_equal(column(name), column(name + suffix)) for name in names)])
+    assert result is not None
+    return result
+
+
+def carried_join(
+    join: Join, children: tuple[Operator, ...], having: tuple[int, ...], names: tuple[str, ...]
+) -> Operator:
+    entries = list(join.names) + [(name, having[0], name) for name in names]
+    others = [(index, f"_{index}") for index in having[1:]]
+    entries += [(name + suffix, index, name) for index, suffix in others for name in names]
+    result: Operator = Join(children, tuple(entries))
+    for _, suffix in others:
+        for name in names:
+            result = Filter(result, null_safe_equal(column(name), column(name + suffix)))
+    return exactly(result, (*join.columns, *names)) if others else result
+
+
+def carried_outer(
+    join: OuterJoin, children: tuple[Operator, ...], having: tuple[int, ...], names: tuple[str, ...]
+) -> Operator:
+    first = having[0] if len(having) == 1 or join.left_kept else 1
+    if len(having) == 1:
+        entries = (*join.names, *((name, first, name) for name in names))
+        return replace(join, left=children[0], right=children[1], names=entries)
+    entries = (
+        *join.names,
+        *((name, first, name) for name in names),
+        *((f"{name}_x", 1 - first, name) for name in names),
+    )
+    on = agreeing(join.on, names, "_x")
+    result = replace(join, left=children[0], right=children[1], names=entries, on=on)
+    if not (join.left_kept and join.right_kept):
+        return exactly(result, (*join.columns, *names))
+    either = [(name, exp.Coalesce(this=column(name), expressions=[column(f"{name}_x")])) for name in names]
+    return Project(result, (*((name, column(name)) for name in join.columns), *either))
+
+
+# --- existence -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Pulled:
+    """A subquery with its correlated conditions taken out.
+
+    Attributes:
+        operator: without any reference to the outer scope.
+        conditions: over `operator`, with references to the outer scope.
+        items: the subquery's columns over `operator`.
+    """
+
+    operator: Operator
+    conditions: tuple[exp.Expr, ...]
+    items: Mapping[str, exp.Expr]
+
+
+def pull(operator: Operator, scope: int) -> Pulled | None:
+    """Take the correlated conditions out of a chain of filters and projections; None if more is correlated."""
+    if not references_below(operator, scope):
+        return Pulled(operator, (), {name: column(name) for name in operator.columns})
+    if not isinstance(operator, Filter | Project):
+        return None
+    inner = pull(operator.child, scope)
+    if inner is None:
+        return None
+    if isinstance(operator, Project):
+        if any(references(value, scope) for _, value in operator.items):
+            return None
+        return replace(inner, items={name: substitute(value, inner.items) for name, value in operator.items})
+    result, conditions = inner.operator, list(inner.conditions)
+    for part in conjuncts(operator.predicate):
+        bound = substitute(part, inner.items)
+        if references(part, scope):
+            conditions.append(bound)
+        else:
+            result = Filter(result, bound)
+    return Pulled(result, tuple(conditions), inner.items)
