@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 import sqlglot
@@ -53,6 +53,7 @@ class Component:
         initial: value of a new group, from ``d``.
         stale: condition under which the group must be recomputed, or None.
         signed: whether the delta must be consolidated first (the sign of single rows matters, not only their sum).
+        inserted: the first of `deltas` where every row weighs 1; it may then not read the weight. None: the same text.
     """
 
     name: str
@@ -62,6 +63,7 @@ class Component:
     initial: str
     stale: str | None = None
     signed: bool = False
+    inserted: str | None = None
 
 
 @dataclass
@@ -92,8 +94,8 @@ W = f'"{MULTIPLICITY}"'
 
 
 def additive(name: str, whole: str, delta: str, stale: str | None = None) -> Component:
-    """A component whose changes add up."""
-    return Component(name, whole, ((name, delta),), f'(t."{name}" + d."{name}")', f'd."{name}"', stale)
+    """A component whose changes add up; it is never NULL, so new rows change it by what it is for them."""
+    return Component(name, whole, ((name, delta),), f'(t."{name}" + d."{name}")', f'd."{name}"', stale, inserted=whole)
 
 
 def count_star() -> Component:
@@ -108,7 +110,7 @@ def counted(kind: str, argument: str, condition: str) -> Component:
 
 
 def non_null(argument: str) -> Component:
-    return counted("count", argument, f'"{argument}" IS NOT NULL')
+    return replace(counted("count", argument, f'"{argument}" IS NOT NULL'), inserted=f'count("{argument}")')
 
 
 def exact_sum(argument: str, type_: str) -> Component:
@@ -127,6 +129,7 @@ def nullable_sum(name: str, argument: str, value: str, stale: str | None = None)
         f'CASE WHEN t.{seen} + d.{seen} > 0 THEN coalesce(t."{name}", 0) + d."{name}" END',
         f'CASE WHEN d.{seen} > 0 THEN d."{name}" END',
         stale,
+        inserted=f"coalesce(sum({value}), 0)",
     )
 
 
@@ -186,7 +189,8 @@ def extremum(function: str, argument: str) -> Component:
     old, new, gone = f't."{name}"', f'd."{inserted}"', f'd."{deleted}"'
     merged = f"CASE WHEN {new} IS NULL THEN {old} WHEN {old} IS NULL OR {new} {sign} {old} THEN {new} ELSE {old} END"
     stale = f"({gone} IS NOT NULL AND {gone} {sign}= {old} AND ({new} IS NULL OR NOT {new} {sign}= {old}))"
-    return Component(name, f'{function}("{argument}")', deltas, merged, new, stale, signed=True)
+    whole = f'{function}("{argument}")'
+    return Component(name, whole, deltas, merged, new, stale, signed=True, inserted=whole)
 
 
 def parse(text: str) -> exp.Expr:

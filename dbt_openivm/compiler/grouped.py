@@ -249,12 +249,8 @@ class GroupedProgram(NodeProgram):
 
     def delta_query(self, fragments: list[Fragment], mixed: bool) -> str:
         """One row a touched group: its keys, and the change of each component."""
-        inner: exp.Expr = sql.union_all(
-            [
-                fragment.select([*self.keys_of(fragment), *self.arguments_of(fragment)], weighted=True)
-                for fragment in fragments
-            ]
-        )
+        weighted = mixed or any(component.inserted is None for component in self.components)
+        inner: exp.Expr = sql.union_all([self.delta_rows(fragment, weighted) for fragment in fragments])
         if mixed and any(component.signed for component in self.components):
             inner = self.net(inner)
         deltas = [
@@ -265,6 +261,13 @@ class GroupedProgram(NodeProgram):
         keys = [column(key) for key in self.key_names]
         group = None if self.aggregate.scalar else [key.copy() for key in keys]
         return sql.text(sql.select([*keys, *deltas], [sql.derived(inner, "openivm_rows")], group=group))
+
+    def delta_rows(self, fragment: Fragment, weighted: bool) -> exp.Select:
+        """Keys and arguments of the changed rows."""
+        items = [*self.keys_of(fragment), *self.arguments_of(fragment)]
+        if not items and not weighted:
+            items = [sql.named(sql.one(), "openivm_row")]
+        return fragment.select(items, weighted=weighted)
 
     def arguments_of(self, fragment: Fragment) -> list[exp.Expr]:
         return [sql.named(fragment.bind(value), name) for name, value in self.parts.arguments.items()]
@@ -282,8 +285,11 @@ class GroupedProgram(NodeProgram):
         return query
 
     def deltas_of(self, component: Component, mixed: bool) -> tuple[tuple[str, str], ...]:
-        """Without deletions no column is needed that tells what was deleted."""
-        return component.deltas if mixed or not component.signed else component.deltas[:1]
+        """Where every row weighs 1, no column is needed that tells what was deleted, and no weight."""
+        if mixed:
+            return component.deltas
+        name, text = component.deltas[0]
+        return ((name, component.inserted or text),)
 
     # --- programs --------------------------------------------------------------------------------------------------
 

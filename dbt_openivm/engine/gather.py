@@ -16,7 +16,7 @@ from dbt_openivm.compiler.lower.reading import read
 from dbt_openivm.compiler.lower.references import FILE_READERS, References, parse, references, unnamed_items
 from dbt_openivm.engine import macros
 from dbt_openivm.engine.macros import Macros
-from dbt_openivm.engine.session import Session
+from dbt_openivm.engine.session import Row, Session
 from dbt_openivm.errors import QueryError
 from dbt_openivm.names import PREFIX, RelationName, literal, split_name
 
@@ -105,7 +105,10 @@ def databases(session: Session) -> frozenset[str]:
 def built_in(session: Session, version: str) -> Functions:
     """DuckDB's own functions, listed once a process."""
     if version not in _BUILT_IN:
-        _BUILT_IN[version] = list_functions(session, "internal")
+        rows = session.execute(
+            "SELECT lower(function_name), function_type, stability FROM duckdb_functions() WHERE internal"
+        )
+        _BUILT_IN[version] = functions(rows, (row[0] for row in rows), {})
     return _BUILT_IN[version]
 
 
@@ -115,12 +118,17 @@ def list_functions(session: Session, condition: str) -> Functions:
         f"FROM duckdb_functions() WHERE {condition}"
     )
     mine = [row for row in rows if row[1] in ("macro", "table_macro") and not row[3] and row[7]]
+    return functions(rows, (row[0] for row in rows if row[3]), macros.macros_of((*row[:2], *row[4:]) for row in mine))
+
+
+def functions(rows: Sequence[Row], internal: Iterable[str], own: Macros) -> Functions:
+    """What DuckDB's rows (name, kind, stability, ..) say of functions, put right."""
     return Functions(
-        frozenset(row[0] for row in rows if row[3]),
+        frozenset(internal),
         frozenset(row[0] for row in rows if row[2] in ("VOLATILE", "CONSISTENT_WITHIN_QUERY")) - NOT_VOLATILE
         | VOLATILE_MACROS,
         frozenset(row[0] for row in rows if row[1] == "aggregate") | AGGREGATE_MACROS,
-        macros.macros_of((*row[:2], *row[4:]) for row in mine),
+        own,
     )
 
 

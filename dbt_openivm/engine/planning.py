@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
@@ -24,7 +25,7 @@ from dbt_openivm.engine.gather import IsView, describe, gather, output_columns, 
 from dbt_openivm.engine.session import Session
 from dbt_openivm.engine.types import ViewSpec
 from dbt_openivm.errors import QueryError
-from dbt_openivm.names import PREFIX
+from dbt_openivm.names import PREFIX, literal, quote
 
 
 @dataclass(frozen=True)
@@ -179,9 +180,32 @@ def told(session: Session, probe: str) -> tuple[str, ...]:
 
 def misread_function(session: Session, analysis: Analysis) -> str | None:
     """A user's macro or function that the query calls, but the tree does not: sqlglot has its own idea of the name."""
-    called = set().union(*map(called_names, [analysis.sql, *analysis.closure.texts]))
-    own = {row[0] for row in session.execute("SELECT lower(function_name) FROM duckdb_functions() WHERE NOT internal")}
-    return next(iter(sorted((called & own) - analysis.closure.functions)), None)
+    texts = [analysis.sql, *analysis.closure.texts]
+    called = set().union(*map(called_names, texts)) - analysis.closure.functions
+    suspects = called - {name for name in built_in_names(session, called) if not is_qualified(name, texts)}
+    if not suspects:
+        return None
+    listed = ", ".join(map(literal, sorted(suspects)))
+    own = "SELECT min(lower(function_name)) FROM duckdb_functions() WHERE NOT internal AND lower(function_name) IN"
+    [(name,)] = session.execute(f"{own} ({listed})")
+    return None if name is None else str(name)
+
+
+def built_in_names(session: Session, names: Iterable[str]) -> list[str]:
+    """Those of the names by which DuckDB finds a function of its own, which is much faster than to list functions.
+
+    It is asked to plan a call that cannot fit, and says what it found: a macro, a function, or neither.
+    """
+    asked = sorted(names)
+    calls = [f"SELECT {quote(name)}(openivm_no_such_argument := 0)" for name in asked]
+    rows = session.execute(f"SELECT {', '.join(f'json_serialize_plan({literal(call)})' for call in calls) or 'NULL'}")
+    return [name for name, answer in zip(asked, rows[0], strict=False) if "No function matches" in answer]
+
+
+def is_qualified(name: str, texts: Iterable[str]) -> bool:
+    """Whether a name may be called with a schema before it."""
+    pattern = re.compile(rf'\.\s*"?{re.escape(name)}"?\s*\(', re.IGNORECASE)
+    return any(map(pattern.search, texts))
 
 
 def in_full(analysis: Analysis, reason: str) -> Analysis:

@@ -12,7 +12,10 @@
 
 {%- macro openivm__ivm_insert_copies(step) -%}
 INSERT INTO {{ step.target }} ({{ step.columns | join(', ') }})
-SELECT d.{{ step.columns | join(', d.') }}
-FROM {{ step.delta }} AS d, range(d.{{ step.weight }}) AS openivm_copies
-WHERE d.{{ step.weight }} > 0
+SELECT {{ step.columns | join(', ') }}
+FROM (
+  SELECT {{ step.columns | join(', ') }}, unnest(range({{ step.weight }})) AS openivm_copy
+  FROM {{ step.delta }}
+  WHERE {{ step.weight }} > 0
+) AS openivm_copies
 {%- endmacro -%}
