@@ -19,13 +19,14 @@ from dbt_openivm.compiler.grouped import GroupedProgram
 from dbt_openivm.compiler.keyed import KeyedProgram
 from dbt_openivm.compiler.lower.query import lower
 from dbt_openivm.compiler.lower.references import parse
+from dbt_openivm.compiler.lower.temporal import ClockError, numbered, temporal, temporals
 from dbt_openivm.compiler.lower.types import TypeWanted
 from dbt_openivm.compiler.plan import FULL_REFRESH, NodeProgram, PlanNode, RefreshPlan
 from dbt_openivm.compiler.probe import probes, resolve_types
 from dbt_openivm.compiler.prune import prune
 from dbt_openivm.compiler.split import Node, split
 from dbt_openivm.compiler.sql import text
-from dbt_openivm.compiler.volatile import Closure, closure
+from dbt_openivm.compiler.volatile import Closure, changing, closure
 from dbt_openivm.errors import UnsupportedError
 
 
@@ -59,12 +60,15 @@ def analyse(query: str, facts: CompileFacts) -> Analysis:
     if reached.volatile is not None:
         return Analysis(query, None, reached.volatile, (), reached)
     try:
-        operator = prune(lower(query, facts))
+        operator = lower(query, facts)
+        operator = prune(temporal(operator) if reached.clock else operator)
         check_complete(operator, reached)
         return Analysis(query, operator, None, tuple(probes(operator)), reached)
     except TypeWanted as wanted:
         reason = "the type of an expression, which DuckDB was not asked for, cannot be told from the query"
         return Analysis(query, None, reason, (wanted.probe,), reached, unsettled=True)
+    except ClockError as error:
+        return Analysis(query, None, changing(str(error)), (), reached)
     except UnsupportedError as error:
         return Analysis(query, None, f"{error} cannot be maintained incrementally yet", (), reached)
     except sqlglot.errors.SqlglotError as error:
@@ -110,6 +114,7 @@ def finish(analysis: Analysis, facts: CompileFacts) -> RefreshPlan:
     if analysis.operator is None:
         return full_plan(analysis, facts)
     operator = resolve_types(analysis.operator, facts.types)
+    operator = numbered(operator) if analysis.closure.clock else operator
     nodes = split(operator)
     plan_nodes = tuple(plan_node(node, facts) for node in nodes)
     sources = used_columns(operator)
@@ -155,7 +160,8 @@ def plan_node(node: Node, facts: CompileFacts) -> PlanNode:
         program = GroupedProgram(node, names, decompose(node.aggregate), types)
     else:
         program = KeyedProgram(node, names)
-    return PlanNode(node.number, keys, program)
+    moving = {number: op for core in node.cores for number, op in temporals(core).items()}
+    return PlanNode(node.number, keys, program, moving)
 
 
 def full_plan(analysis: Analysis, facts: CompileFacts) -> RefreshPlan:
@@ -169,7 +175,7 @@ def full_plan(analysis: Analysis, facts: CompileFacts) -> RefreshPlan:
         sources=sources,
         output=facts.output,
         fingerprint=fingerprint(analysis, sources, facts),
-        volatile=analysis.closure.volatile is not None or analysis.closure.opaque,
+        volatile=analysis.closure.volatile is not None or analysis.closure.opaque or analysis.closure.clock,
     )
 
 

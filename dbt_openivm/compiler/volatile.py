@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import sqlglot
 from sqlglot import exp
 
+from dbt_openivm.compiler.clock import reading
 from dbt_openivm.compiler.facts import SQL_VIEW, CompileFacts
 from dbt_openivm.compiler.lower.expressions import function_name
 from dbt_openivm.compiler.lower.query import table_text
@@ -15,13 +16,8 @@ from dbt_openivm.compiler.lower.reading import read
 from dbt_openivm.compiler.lower.references import parse
 from dbt_openivm.compiler.places import place
 
-CLOCKS: tuple[tuple[type[exp.Expr], str], ...] = (
-    (exp.CurrentTimestamp, "now()"),
-    (exp.CurrentDate, "current_date"),
-    (exp.CurrentTime, "current_time"),
+RANDOM: tuple[tuple[type[exp.Expr], str], ...] = (
     (exp.CurrentDatetime, "current_localtimestamp()"),
-    (exp.Localtimestamp, "localtimestamp"),
-    (exp.Localtime, "localtime"),
     (exp.Rand, "random()"),
     (exp.Uuid, "uuid()"),
 )
@@ -40,6 +36,7 @@ class Closure:
     unused_cte: whether some CTE is read nowhere, so that what it mentions may be missing from the operator tree.
     texts: definitions of the views and macros on the way.
     volatile: which construct may change its value without a change of data, and where; None if none does.
+    clock: whether something reads the clock, whose passing can be maintained in many places (see `lower.temporal`).
     opaque: whether something is read that the compiler does not know (a text it cannot parse, a table function): such a
         query may change at any time.
     """
@@ -50,6 +47,7 @@ class Closure:
     unused_cte: bool = False
     texts: list[str] = field(default_factory=list)
     volatile: str | None = None
+    clock: bool = False
     opaque: bool = False
 
 
@@ -87,7 +85,9 @@ def _visit(
         for macro in () if name in above else facts.macros.get(name, ()):
             reached.texts.append(macro.text)
             _visit(read(macro.body), facts, context, reached, above | {name}, f" of the macro {name}")
-        if reached.volatile is None:
+        if reading(node) is not None:
+            reached.clock = True
+        elif reached.volatile is None:
             reached.volatile = volatile_construct(node, facts, within)
 
 
@@ -156,13 +156,17 @@ def volatile_construct(node: exp.Expr, facts: CompileFacts, within: str = "") ->
         within: which view or macro the line is of, if it is not the query's own.
     """
     where = place(node) + within
-    for kind, name in CLOCKS:
+    for kind, name in RANDOM:
         if isinstance(node, kind):
-            return f"{name}{where} cannot be maintained, since its value changes without a change of data"
+            return changing(f"{name}{where}")
     name = function_name(node)
     ages = name == "age" and len(list(node.iter_expressions())) == 1  # age(x) is counted from today
     if ages or (name and name in facts.volatile_functions):
-        return f"{name}(){where} cannot be maintained, since its value changes without a change of data"
+        return changing(f"{name}(){where}")
     if isinstance(node, exp.TableSample) and not node.args.get("seed"):
         return f"a sample without a fixed seed{where} cannot be maintained, since it differs every time"
     return None
+
+
+def changing(what: str) -> str:
+    return f"{what} cannot be maintained, since its value changes without a change of data"

@@ -6,14 +6,18 @@ import json
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from dbt_openivm.compiler import publish
+from dbt_openivm.compiler.clock import CLOCK
 from dbt_openivm.compiler.facts import BASE, VISIBLE, Column
 from dbt_openivm.compiler.plan import FULL_REFRESH, PlanNode, RefreshPlan, Step, Target
 from dbt_openivm.compiler.rules import SourceState
+from dbt_openivm.compiler.rules.temporal import clock_state
 from dbt_openivm.compiler.split import node_key
 from dbt_openivm.engine import cost
 from dbt_openivm.engine.catalog import Catalog, Cursor, ViewRow
+from dbt_openivm.engine.clock import Clock, Crossings, clock_cursor, instant
 from dbt_openivm.engine.planning import digest, types_to_json
 from dbt_openivm.engine.prepare import BUILD, DAMAGED, REBUILD, REFRESH, Prepared
 from dbt_openivm.engine.render import Renderer
@@ -48,13 +52,17 @@ class Outcome:
 class Application:
     """One refresh of one view, inside the caller's open transaction."""
 
-    def __init__(self, session: Session, catalog: Catalog, render: Renderer, prepared: Prepared) -> None:
+    def __init__(
+        self, session: Session, catalog: Catalog, render: Renderer, prepared: Prepared, clock: Clock | None = None
+    ) -> None:
         self.session = session
+        self.clock = clock
         self.catalog = catalog
         self.prepared = prepared
         self.outline = prepared.outline
         self.runner = Runner(session, render)
         self.touched: dict[str, ViewRow] = {}
+        self.crossings: Crossings | None = None
         self.parents = self.read_parents()
 
     @property
@@ -75,6 +83,11 @@ class Application:
         if not keys:
             return {}
         return {row.key: row for row in self.catalog.views(f"view_key IN ({', '.join(map(literal, keys))})")}
+
+    @cached_property
+    def now(self) -> int:
+        """The instant that this refresh reads the clock at."""
+        return instant(self.session, self.clock)
 
     def versions(self) -> dict[str, int]:
         return {**self.prepared.versions, **{key: row.version for key, row in self.parents.items()}}
@@ -121,6 +134,10 @@ class Application:
         cursors = {key: cursor.cursor for key, cursor in self.prepared.cursors.items()}
         states = self.states(cursors, self.prepared.family.values())
         rows = sum(state.inserts + state.deletes for state in states.values())
+        if self.outline.clock:
+            if CLOCK not in cursors:
+                raise StateChangedError("the instant of its last refresh is not known")
+            return self.follow_clock(states, cursors[CLOCK], rows)
         if not rows and not self.outline.volatile:
             return Outcome("none", None)
         strategy, reason = cost.choose(self.session, self.outline, self.prepared.spec.refresh_mode, states)
@@ -128,9 +145,31 @@ class Application:
         self.advance(states)
         return Outcome(strategy, reason, rows, changed)
 
+    def follow_clock(self, states: Sources, then: int, rows: int) -> Outcome:
+        """The same for a view that reads the clock: what crossed its boundaries since the last refresh changed too.
+
+        Where nothing did, nothing is written, and the next refresh looks at a longer time.
+        """
+        self.crossings = crossings = Crossings(self.runner, then, self.now)
+        complete = crossings.find_early(self.plan.nodes, states)
+        if complete and not rows + crossings.rows:
+            crossings.clean_up()
+            return Outcome("none", None)
+        strategy, reason = cost.choose(
+            self.session, self.outline, self.prepared.spec.refresh_mode, states, crossings.rows
+        )
+        states[CLOCK] = crossings.clock
+        changed = self.maintain(states, full=strategy == "full")
+        crossings.clean_up()
+        if not rows and not self.touched:
+            return Outcome("none", None)
+        self.advance(states)
+        return Outcome(strategy, reason, rows + crossings.rows, changed)
+
     def advance(self, _states: Sources) -> None:
         """Note that the view has consumed its sources up to the versions of this refresh."""
-        self.catalog.move_cursors(self.prepared.key, self.versions())
+        clock = {CLOCK: self.now} if self.outline.clock else {}
+        self.catalog.move_cursors(self.prepared.key, {**self.versions(), **clock})
 
     def maintain(self, states: Sources, full: bool) -> int | None:
         """Refresh every node in order; returns how many rows of the view itself changed, None if that is not known."""
@@ -139,6 +178,9 @@ class Application:
             target = self.target(node, row)
             self.runner.changed = 0
             self.clean_log(row, target)
+            if self.crossings is not None and not full:
+                self.crossings.find_late(node, states)
+                states.update(self.crossings.states)
             steps = publish.full(node.program, states, target) if full else self.program(node, states, target)
             self.runner.run(steps)
             if steps:
@@ -188,6 +230,8 @@ class Application:
             lost: whether the old rows are not what consumers have seen, so that they must rebuild too.
         """
         states = self.states(self.versions())
+        if self.plan.clock:
+            states[CLOCK] = clock_state(self.now, self.now)
         lost = lost or reason == DAMAGED
         for node in self.plan.nodes:
             row = self.build_node(node, states, lost)
@@ -248,7 +292,7 @@ class Application:
             row_count=0,
             digest=digest(spec.sql, self.prepared.facts) if is_root else None,
             types=types_to_json(made.types) if is_root else "[]",
-            sources=json.dumps(sorted(self.plan.sources)) if is_root else "[]",
+            sources=json.dumps(sorted([*self.plan.sources, *([CLOCK] if self.plan.clock else [])])) if is_root else "[]",
             volatile=self.plan.volatile,
             project=spec.project,
         )
@@ -293,7 +337,7 @@ class Application:
             generation = parent.generation if parent else self.prepared.sources[key].generation
             kind = VISIBLE if parent else BASE
             result.append(Cursor(self.prepared.key, key, kind, versions[key], generation, columns))
-        return result
+        return [*result, clock_cursor(self.prepared.key, self.now)] if self.plan.clock else result
 
     def create_user_view(self) -> None:
         columns = [quote(column.name) for column in self.outline.output]

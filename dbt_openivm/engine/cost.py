@@ -16,14 +16,22 @@ SHARE = 0.3
 """From this share of the sources' rows on, a recompute is cheaper than applying the delta."""
 
 
-def choose(session: Session, plan: Outline, mode: str, states: Mapping[str, SourceState]) -> tuple[str, str | None]:
-    """("incremental" or "full", why it is full)."""
+def choose(
+    session: Session, plan: Outline, mode: str, states: Mapping[str, SourceState], crossed: int = 0
+) -> tuple[str, str | None]:
+    """("incremental" or "full", why it is full).
+
+    Args:
+        crossed: rows that changed because time passed.
+    """
     if plan.refresh_type == FULL_REFRESH:
         return "full", plan.reason
     if mode == "full":
         return "full", "refresh_mode is 'full'"
-    changes = sum(state.inserts + state.deletes for state in states.values())
+    changes = crossed + sum(state.inserts + state.deletes for state in states.values())
     if mode in ("incremental", "strict") or changes < SMALL:
+        return "incremental", None
+    if not states:
         return "incremental", None
     counts = " + ".join(f"(SELECT count(*) FROM {state.current})" for state in states.values())
     [(rows,)] = session.execute(f"SELECT {counts}")

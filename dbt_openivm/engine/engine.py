@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from dbt_openivm.engine.clock import Clock
 from dbt_openivm.engine.database import check_writable
 from dbt_openivm.engine.maintain import Maintainer
 from dbt_openivm.engine.render import render
@@ -23,6 +24,9 @@ class IvmEngine:
             tables of the same database) costs only what changed.
         captures: capture per source, by its name as ``schema.name`` or ``database.schema.name``.
         refresh_mode: "auto", "incremental", "strict" or "full".
+        clock: what time it is, for tests of views that read the clock: a refresh takes now(), current_date and their kin
+            at the moment that this returns, an aware datetime. None is DuckDB's own time, that of the transaction. What
+            is refreshed in full always has DuckDB's own.
 
     Example:
         >>> import duckdb
@@ -44,6 +48,7 @@ class IvmEngine:
         capture: str = "diff",
         captures: Mapping[str, str] | None = None,
         refresh_mode: str = "auto",
+        clock: Clock | None = None,
     ) -> None:
         check(capture, captures or {}, refresh_mode)
         self.session = DuckDBSession(connection)
@@ -52,7 +57,7 @@ class IvmEngine:
         self.capture = capture
         self.captures = {self.resolve(name).key: kind for name, kind in (captures or {}).items()}
         self.refresh_mode = refresh_mode
-        self.maintainer = Maintainer(self.session, self.database, render)
+        self.maintainer = Maintainer(self.session, self.database, render, clock)
         self.maintainer.setup()
 
     def create_view(self, name: str, sql: str) -> ViewInfo:

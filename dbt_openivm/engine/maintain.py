@@ -12,6 +12,7 @@ from dbt_openivm.compiler.explain import explain
 from dbt_openivm.engine.apply import Application, drop_views
 from dbt_openivm.engine.bases import Bases
 from dbt_openivm.engine.catalog import Catalog, ViewRow, create_schema
+from dbt_openivm.engine.clock import Clock
 from dbt_openivm.engine.coordinate import Coordinator, coordinator
 from dbt_openivm.engine.planning import NotCompiledError, compile_view
 from dbt_openivm.engine.prepare import REFRESH, Prepared, Preparer, maintained, relation_name
@@ -38,10 +39,12 @@ class Maintainer:
         session: runs the SQL.
         database: holds the views and all internal objects.
         render: writes the SQL of steps.
+        clock: what time it is; None for DuckDB's now().
     """
 
-    def __init__(self, session: Session, database: str, render: Renderer) -> None:
+    def __init__(self, session: Session, database: str, render: Renderer, clock: Clock | None = None) -> None:
         self.session = session
+        self.clock = clock
         self.render = render
         self.catalog = Catalog(session, database)
         self._coordinator: Coordinator | None = None
@@ -148,7 +151,7 @@ class Maintainer:
                 f"There is a table or view {spec.name} that is no incremental view. Nothing was changed. "
                 "Drop or rename it, or choose another name for the view."
             )
-        application = Application(self.session, self.catalog, self.render, prepared)
+        application = Application(self.session, self.catalog, self.render, prepared, self.clock)
         result = application.run()
         self.coordinator.turns[prepared.key] += 1
         self.quick.remember(prepared, self.coordinator, application.touched)
@@ -204,7 +207,7 @@ class Maintainer:
         """Refresh inside the caller's open transaction."""
         # what is prepared and applied apart may overlap with anything: quick refreshes start over
         self.coordinator.epoch += 1
-        return Application(self.session, self.catalog, self.render, prepared).run()
+        return Application(self.session, self.catalog, self.render, prepared, self.clock).run()
 
     def release(self, prepared: Prepared) -> None:
         """Let go of what `prepare` pinned and locked."""

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 
 from dbt_openivm.__version__ import version
 from dbt_openivm.compiler.algebra import Operator
+from dbt_openivm.compiler.clock import CLOCK
 from dbt_openivm.compiler.compile import Analysis, analyse, finish, settle
 from dbt_openivm.compiler.facts import Column, CompileFacts
 from dbt_openivm.compiler.lower.reading import called_names
@@ -39,6 +40,7 @@ class Outline:
     fingerprint: str
     volatile: bool
     nodes: int
+    clock: bool = False
 
 
 @dataclass(frozen=True)
@@ -52,8 +54,9 @@ class Made:
     def outline(self) -> Outline:
         plan = self.plan
         return Outline(
-            plan.refresh_type, plan.reason, plan.sources, plan.output, plan.fingerprint, plan.volatile, len(plan.nodes)
-        )
+            plan.refresh_type, plan.reason, plan.sources, plan.output, plan.fingerprint, plan.volatile,
+            len(plan.nodes), plan.clock,
+        )  # fmt: skip
 
 
 class NotCompiledError(Exception):
@@ -131,8 +134,10 @@ def remembered(
     row = family.get(spec.name.key)
     if row is None or row.digest != key or cursors.keys() != set(json.loads(row.sources)):
         return None
-    sources = {source: cursor.columns for source, cursor in cursors.items()}
-    return Outline(row.refresh_type, row.reason, sources, row.columns, row.fingerprint, row.volatile, len(family))
+    sources = {source: cursor.columns for source, cursor in cursors.items() if source != CLOCK}
+    return Outline(
+        row.refresh_type, row.reason, sources, row.columns, row.fingerprint, row.volatile, len(family), CLOCK in cursors
+    )
 
 
 def remade(spec: ViewSpec, facts: CompileFacts, row: ViewRow) -> Made:
