@@ -85,7 +85,7 @@ class Ending:
         if self.qualify is not None:
             operator = Filter(operator, column(self.qualify))
         if self.on is not None:
-            operator = first_of_each(operator, self.on, self.order)
+            operator = first_of_each(operator, self.on, self.order, exp.Literal.number(1))
         operator = limited(operator, self.order, self.limit, node)
         return exactly(operator, tuple(out for _, out, _ in self.outputs))
 

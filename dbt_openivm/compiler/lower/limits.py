@@ -25,6 +25,7 @@ from dbt_openivm.compiler.algebra import (
 from dbt_openivm.compiler.lower.reading import LAST
 from dbt_openivm.compiler.lower.windows import PARTITION, partition_keys
 from dbt_openivm.compiler.places import place
+from dbt_openivm.compiler.sql import operand
 from dbt_openivm.errors import UnsupportedError
 
 Order = tuple[exp.Ordered, ...]
@@ -135,8 +136,10 @@ def one_row(operator: Operator) -> bool:
     return isinstance(operator, Aggregate) and operator.scalar
 
 
-def first_of_each(operator: Operator, keys: Sequence[str], order: Order) -> Operator:
-    """DISTINCT ON: the first row of each key."""
+def first_of_each(
+    operator: Operator, keys: Sequence[str], order: Order, limit: exp.Expr | None, offset: exp.Expr | None = None
+) -> Operator:
+    """The first rows of each key: `limit` of them after `offset`, constants."""
     taken = {name.lower() for name in operator.columns}
     name = unique_name(FIRST_ROW, taken)
     partition: list[exp.Expr] = [column(key) for key in keys]
@@ -145,5 +148,10 @@ def first_of_each(operator: Operator, keys: Sequence[str], order: Order) -> Oper
         call.set("order", exp.Order(expressions=[item.copy() for item in order]))
     hidden = tuple((unique_name(PARTITION, taken), key) for key in partition_keys(call))
     numbered = Window(operator, ((name, call),), hidden)
-    first = Filter(numbered, exp.EQ(this=column(name), expression=exp.Literal.number(1)))
+    first: Operator = numbered
+    if offset is not None:
+        first = Filter(first, exp.GT(this=column(name), expression=operand(offset)))
+    if limit is not None:
+        last = operand(limit) if offset is None else exp.Add(this=operand(offset), expression=operand(limit))
+        first = Filter(first, exp.LTE(this=column(name), expression=last))
     return exactly(first, operator.columns)

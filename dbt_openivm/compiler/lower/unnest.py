@@ -26,6 +26,7 @@ from dbt_openivm.compiler.algebra import (
     Project,
     Scan,
     SemiJoin,
+    TopK,
     UnionAll,
     Unnest,
     Window,
@@ -33,6 +34,7 @@ from dbt_openivm.compiler.algebra import (
     exactly,
 )
 from dbt_openivm.compiler.keys import EXACT
+from dbt_openivm.compiler.lower.limits import first_of_each
 from dbt_openivm.compiler.lower.outer import map_expressions, references, references_below, replace_references
 from dbt_openivm.compiler.sql import cast, conjunction, conjuncts, equal, null_safe_equal, substitute
 from dbt_openivm.errors import UnsupportedError
@@ -76,7 +78,7 @@ class Unnester:
     def beside(self, operator: Operator) -> Operator:
         """Every outer row with the rows that `operator` has for it, all columns of both; names must differ."""
         hidden = {name: f"openivm_outer_{self.number}_{index}" for index, name in enumerate(self.outer.columns)}
-        if any(isinstance(op, Aggregate | Window | OuterJoin) for op in operator.walk()):
+        if any(isinstance(op, Aggregate | Window | TopK | OuterJoin) for op in operator.walk()):
             names = sorted(references_below(operator, self.scope))
             found = self.unnest(operator, names, keep_bare=False)
             result = product(self.outer, found.operator)
@@ -185,7 +187,7 @@ def column_type(operator: Operator, name: str) -> str | None:
     if isinstance(operator, Aggregate):
         key = dict(operator.keys).get(name)
         return column_type(operator.child, key.name) if isinstance(key, exp.Column) and not key.table else None
-    if isinstance(operator, Filter | SemiJoin | Unnest | Window):
+    if isinstance(operator, Filter | SemiJoin | Unnest | Window | TopK):
         return column_type(operator.inputs[0], name)
     return None
 
@@ -198,6 +200,8 @@ def bare_aggregate(operator: Operator) -> Aggregate | None:
 
 
 def supported(operator: Operator) -> bool:
+    if isinstance(operator, TopK):
+        return not operator.percent
     return isinstance(operator, Filter | Project | Join | UnionAll | Unnest | Aggregate | Window | SemiJoin | OuterJoin)
 
 
@@ -238,7 +242,7 @@ class Domain:
         if isinstance(replaced, Constant):
             return self.constant(replaced)
         if not supported(operator):
-            kind = type(operator).__name__.lower()
+            kind = "LIMIT %" if isinstance(operator, TopK) else type(operator).__name__.lower()
             raise UnsupportedError(f"a subquery that refers to the query around it from within a {kind}")
         needed = {i for i, child in enumerate(operator.inputs) if references_below(child, self.scope)}
         pushed = {i: self.push(operator.inputs[i]) for i in sorted(needed | self.carriers(operator, needed))}
@@ -321,6 +325,8 @@ def carried(operator: Operator, inputs: Mapping[int, Operator], names: tuple[str
         calls = tuple((name, partitioned(call, names)) for name, call in operator.calls)
         keys = tuple((f"{name}_key", column(name)) for name in names)
         return replace(operator, child=children[0], keys=(*keys, *operator.keys), calls=calls)
+    if isinstance(operator, TopK):
+        return first_of_each(children[0], names, operator.order, operator.limit, operator.offset)
     if isinstance(operator, UnionAll):
         order = [(*names, *child.columns) for child in operator.children]
         return UnionAll(tuple(exactly(child, columns) for child, columns in zip(children, order, strict=True)))
