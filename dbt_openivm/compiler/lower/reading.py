@@ -40,10 +40,14 @@ class Parser(DuckDBParser):
         """Leave ``.5`` without a zero: DuckDB makes a DECIMAL(1,1) of it, and a DECIMAL(2,1) of ``0.5``."""
         if self._match_pair(TokenType.DOT, TokenType.NUMBER):
             return exp.Literal.number(f".{self._prev.text}")
-        if self._curr.text.lower() in BYTES and self._next and self._next.token_type == TokenType.STRING:
-            if self._next.start == self._curr.end + 1:
-                return self._parse_bytes()
         return super()._parse_primary()
+
+    def _parse_type(self, parse_interval: bool = True, fallback_to_identifier: bool = False) -> exp.Expr | None:
+        before, string = self._curr, self._next
+        bytes_ = before and before.text.lower() in BYTES and string and string.token_type == TokenType.STRING
+        if bytes_ and string.start == before.end + 1:
+            return self._parse_bytes()
+        return super()._parse_type(parse_interval, fallback_to_identifier)
 
     def _parse_ordered(self, parse_method: Callable[[], exp.Expr | None] | None = None) -> exp.Ordered | None:
         """Keep NULLS LAST: it is DuckDB's default only as long as nobody sets another one.
