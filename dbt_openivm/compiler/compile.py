@@ -213,7 +213,10 @@ def difference(old: str, new: str) -> str | None:
         COLUMNS_CHANGED,
         "a setting changed that its expressions depend on (TimeZone, integer_division, default_collation)",
     )
-    pairs = zip(old.split(":"), new.split(":"), reasons, strict=True)
+    parts = old.split(":")
+    if len(parts) != len(reasons):
+        return "its row in the catalog was edited"
+    pairs = zip(parts, new.split(":"), reasons, strict=True)
     changed = [reason for before, after, reason in pairs if before != after]
     return changed[0] if changed else None
 

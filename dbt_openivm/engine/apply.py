@@ -23,6 +23,7 @@ from dbt_openivm.engine.prepare import BUILD, DAMAGED, REBUILD, REFRESH, Prepare
 from dbt_openivm.engine.render import Renderer
 from dbt_openivm.engine.runner import Runner, StateChangedError
 from dbt_openivm.engine.session import Session
+from dbt_openivm.engine.shapes import view_is_whole
 from dbt_openivm.engine.types import RefreshResult
 from dbt_openivm.errors import InternalError
 from dbt_openivm.names import (
@@ -258,7 +259,8 @@ class Application:
             self.runner.run([Step("ivm_create_log", {"log": row.log.sql, "source": row.visible.sql}, "create the log")])
             row = replace(row, log_start=row.version)
         [(count,)] = self.session.execute(f"SELECT count(*) FROM {row.data.sql}")
-        row = replace(row, columns=self.columns_of(node, row), row_count=int(count))
+        state = tuple(Column(r[0], r[1]) for r in self.session.execute(f"DESCRIBE {row.data.sql}"))
+        row = replace(row, columns=self.columns_of(node, row), state=state, row_count=int(count))
         self.catalog.put_view(row)
         return row
 
@@ -267,8 +269,11 @@ class Application:
         return node.number is None and old.columns == self.plan.output
 
     def intact(self, old: ViewRow) -> bool:
-        """Whether the old boundary can still be read."""
-        return self.catalog.has_tables((old.data, old.log))
+        """Whether the old boundary still shows what consumers have seen, as far as can be told."""
+        if not view_is_whole(old, self.catalog.columns_of(old.objects)):
+            return False
+        [(count,)] = self.session.execute(f"SELECT count(*) FROM {old.data.sql}")
+        return bool(count == old.row_count)
 
     def new_row(self, node: PlanNode, old: ViewRow | None, keep_generation: bool) -> ViewRow:
         spec, made = self.prepared.spec, self.prepared.made
@@ -286,6 +291,7 @@ class Application:
             visible=visible,
             log=log,
             columns=(),
+            state=(),
             version=1 if old is None else old.version + 1,
             log_start=old.log_start if old else 0,
             generation=0 if old is None else old.generation + (0 if keep_generation else 1),

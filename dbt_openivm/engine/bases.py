@@ -79,6 +79,8 @@ class Bases:
         gone = next((column for column in row.columns if column not in need.present), None)
         if gone is not None:
             return self.reinstall(row, need, lost_column(need, gone))
+        if row.from_sql != need.from_sql:
+            return self.reinstall(row, need, f"the row of {row.key} in the catalog was edited")
         probe = self.capture(row.capture).probe(base)
         if probe.broken:
             return self.reinstall(row, need, probe.broken)

@@ -8,13 +8,16 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from dbt_openivm.compiler.facts import Column
-from dbt_openivm.engine.catalog_tables import CATALOG_VERSION, TABLES
+from dbt_openivm.engine.catalog_tables import CATALOG_VERSION, SHAPES, TABLES
 from dbt_openivm.engine.session import Row, Session
 from dbt_openivm.engine.types import RefreshResult
 from dbt_openivm.errors import UnsafeError
 from dbt_openivm.names import CATALOG_SCHEMA, RelationName, literal, quote
 
 NOW = "now()::TIMESTAMP"
+
+ROLES = {"diff": ("copy", "buckets"), "trigger": ()}
+"""The objects of each kind of capture, besides its change log."""
 
 
 def columns_to_json(columns: Iterable[Column]) -> str:
@@ -40,6 +43,7 @@ class ViewRow:
     visible: RelationName
     log: RelationName
     columns: tuple[Column, ...]
+    state: tuple[Column, ...]
     version: int
     log_start: int
     generation: int
@@ -111,29 +115,45 @@ class Catalog:
     # --- set-up ------------------------------------------------------------------------------------------------------
 
     def exists(self) -> bool:
-        """Whether all its tables are there."""
-        return self.has_tables([RelationName(self.database, CATALOG_SCHEMA, name) for name in TABLES])
+        """Whether all its tables are there, as we make them."""
+        return self.shapes() == SHAPES and len(self.identities()) == 1
 
-    def has_tables(self, names: Collection[RelationName]) -> bool:
-        """Whether all these tables exist."""
-        wanted = " OR ".join(
-            f"(schema_name = {literal(name.schema)} AND table_name = {literal(name.name)})" for name in names
+    def shapes(self) -> dict[str, tuple[tuple[str, str], ...]]:
+        """(name, type) of the columns of each table of the catalog that is there."""
+        rows = self.session.execute(
+            "SELECT table_name, column_name, data_type FROM duckdb_columns() "
+            f"WHERE database_name = {literal(self.database)} AND schema_name = {literal(CATALOG_SCHEMA)} "
+            "ORDER BY table_name, column_index"
         )
-        [(found,)] = self.session.execute(
-            f"SELECT count(*) FROM duckdb_tables() WHERE database_name = {literal(self.database)} AND ({wanted})"
-        )
-        return bool(found == len(names))
+        found: dict[str, tuple[tuple[str, str], ...]] = {}
+        for table, column, type_ in rows:
+            found[table] = (*found.get(table, ()), (column, type_))
+        return {name: columns for name, columns in found.items() if name in TABLES}
+
+    def identities(self) -> list[tuple[int, str]]:
+        """(layout, identity) as the catalog says; one, unless somebody edited it."""
+        rows = self.session.execute(f"SELECT version, identity FROM {self.table('openivm_catalog')}")
+        return [(version, identity) for version, identity in rows if None not in (version, identity)]
 
     def create(self) -> None:
-        """Create what is missing: what somebody dropped by hand comes back empty, and views are built anew."""
+        """Create what is missing or was altered: it comes back empty, and views are built anew.
+
+        Raises:
+            UnsafeError: the catalog was written by another version of the layout.
+        """
         create_schema(self.session, self.database, CATALOG_SCHEMA)
+        found, known = self.shapes(), self.table("openivm_catalog")
+        identities = self.identities() if found.get("openivm_catalog") == SHAPES["openivm_catalog"] else []
+        for version, _ in identities:
+            self.check_version(version)
         for name, columns in TABLES.items():
+            if found.get(name, SHAPES[name]) != SHAPES[name]:
+                self.session.execute(f"DROP TABLE {self.table(name)}")
             self.session.execute(f"CREATE TABLE IF NOT EXISTS {self.table(name)} ({columns})")
-        known = self.table("openivm_catalog")
-        self.session.execute(
-            f"INSERT INTO {known} SELECT {_values(CATALOG_VERSION, str(uuid.uuid4()))} "
-            f"WHERE NOT EXISTS (SELECT 1 FROM {known})"
-        )
+        if len(identities) != 1:
+            _, identity = identities[0] if identities else (CATALOG_VERSION, str(uuid.uuid4()))
+            self.session.execute(f"DELETE FROM {known}")
+            self.session.execute(f"INSERT INTO {known} VALUES ({_values(CATALOG_VERSION, identity)})")
 
     def identity(self) -> str:
         """The database's identity.
@@ -141,35 +161,60 @@ class Catalog:
         Raises:
             UnsafeError: the catalog was written by another version of the layout.
         """
-        [(version, identity)] = self.session.execute(f"SELECT version, identity FROM {self.table('openivm_catalog')}")
+        [(version, identity)] = self.identities()
+        self.check_version(version)
+        return identity
+
+    def check_version(self, version: int) -> None:
         if version != CATALOG_VERSION:
             raise UnsafeError(
                 f"The catalog in schema {CATALOG_SCHEMA} of {self.database} has layout {version}, and this version of "
                 f"dbt-openivm knows layout {CATALOG_VERSION}. Nothing was changed. Remove the old objects with "
                 "`dbt run-operation ivm_remove`, then run again: every view is rebuilt."
             )
-        return str(identity)
+
+    def columns_of(self, names: Collection[RelationName]) -> dict[str, tuple[Column, ...]]:
+        """The columns of those of these tables and views that exist, by key."""
+        wanted = ", ".join(f"({literal(name.schema.lower())}, {literal(name.name.lower())})" for name in names)
+        rows = self.session.execute(
+            "SELECT database_name, schema_name, table_name, column_name, data_type FROM duckdb_columns() "
+            f"WHERE database_name = {literal(self.database)} AND (lower(schema_name), lower(table_name)) IN ({wanted}) "
+            "ORDER BY table_name, column_index"
+        )
+        found: dict[str, tuple[Column, ...]] = {}
+        for database, schema, table, column, type_ in rows:
+            key = RelationName(database, schema, table).key
+            found[key] = (*found.get(key, ()), Column(column, type_))
+        return found
 
     # --- views -------------------------------------------------------------------------------------------------------
 
     def views(self, condition: str = "true") -> list[ViewRow]:
         rows = self.session.execute(
             "SELECT view_key, view_database, view_schema, view_name, owner, definition, fingerprint, refresh_type, "
-            "reason, internal_schema, data_table, visible_view, delta_table, columns, version, log_start, generation, "
-            "row_count, digest, types, sources, volatile, project "
+            "reason, internal_schema, data_table, visible_view, delta_table, columns, state, version, log_start, "
+            "generation, row_count, digest, types, sources, volatile, project "
             f"FROM {self.table('openivm_views')} WHERE {condition}"
         )
-        return [self._view(row) for row in rows]
+        return [view for view in map(self._view, rows) if view is not None]
 
-    def _view(self, row: Row) -> ViewRow:
+    def _view(self, row: Row) -> ViewRow | None:
+        """A row as it was written; None for one that somebody edited beyond reading, as if it had been deleted."""
+        owner, reason, digest = row[4], row[8], row[19]
+        if None in (*row[:4], *row[5:8], *row[9:19], *row[20:23]):
+            return None
         data, visible, log = (RelationName(self.database, row[9], name) for name in row[10:13])
-        name = RelationName(row[1], row[2], row[3])
-        owner, definition, fingerprint, refresh_type, reason = row[4:9]
-        version, log_start, generation, row_count, digest, types, sources, volatile, project = row[14:23]
+        try:
+            columns, state = columns_from_json(row[13]), columns_from_json(row[14])
+            json.loads(row[21])
+        except (ValueError, TypeError):
+            return None
+        definition, fingerprint, refresh_type = row[5:8]
+        version, log_start, generation, row_count = row[15:19]
         return ViewRow(
-            row[0], name, owner, definition, fingerprint, refresh_type, reason, data, visible, log,
-            columns_from_json(row[13]), version, log_start, generation, row_count,
-            digest, types, sources, bool(volatile), project,
+            row[0], RelationName(row[1], row[2], row[3]), owner, definition, fingerprint, refresh_type, reason, data,
+            visible, log, columns, state, version, log_start, generation, row_count, digest, row[20], row[21],
+            bool(row[22]), row[23],
         )  # fmt: skip
 
     def view(self, key: str) -> ViewRow | None:
@@ -186,8 +231,8 @@ class Catalog:
         values = _values(
             view.key, name.database, name.schema, name.name, view.owner, view.definition, view.fingerprint,
             view.refresh_type, view.reason, view.data.schema, view.data.name, view.visible.name, view.log.name,
-            columns_to_json(view.columns), view.version, view.log_start, view.generation, view.row_count,
-            view.digest, view.types, view.sources, view.volatile, view.project,
+            columns_to_json(view.columns), columns_to_json(view.state), view.version, view.log_start, view.generation,
+            view.row_count, view.digest, view.types, view.sources, view.volatile, view.project,
         )  # fmt: skip
         self.session.execute(f"INSERT INTO {self.table('openivm_views')} VALUES ({values}, {NOW}, {NOW})")
 
@@ -216,7 +261,7 @@ class Catalog:
             "SELECT source_key, from_sql, capture, objects, columns, version, log_start, generation "
             f"FROM {self.table('openivm_sources')} WHERE {condition}"
         )
-        return {row[0]: _source(row) for row in rows}
+        return {source.key: source for source in map(_source, rows) if source is not None}
 
     def put_source(self, source: SourceRow) -> None:
         objects = json.dumps({role: [n.database, n.schema, n.name] for role, n in source.objects.items()})
@@ -243,10 +288,7 @@ class Catalog:
             "SELECT view_key, source_key, source_kind, cursor, generation, columns "
             f"FROM {self.table('openivm_delta_tables')} WHERE {condition}"
         )
-        return [
-            Cursor(view, source, kind, cursor, generation, columns_from_json(columns))
-            for view, source, kind, cursor, generation, columns in rows
-        ]
+        return [cursor for cursor in map(_cursor, rows) if cursor is not None]
 
     def put_cursors(self, view_key: str, cursors: Iterable[Cursor]) -> None:
         table = self.table("openivm_delta_tables")
@@ -286,6 +328,23 @@ def passed(cursors: Iterable[Cursor], source_key: str) -> int | None:
     return min((cursor.cursor for cursor in cursors if cursor.source_key == source_key), default=None)
 
 
-def _source(row: Row) -> SourceRow:
-    objects = {role: RelationName(*parts) for role, parts in json.loads(row[3]).items()}
-    return SourceRow(row[0], row[1], row[2], objects, columns_from_json(row[4]), *row[5:8])
+def _source(row: Row) -> SourceRow | None:
+    """A row as it was written; None for one that somebody edited beyond reading, as if it had been deleted."""
+    try:
+        objects = {role: RelationName(*parts) for role, parts in json.loads(row[3]).items()}
+        columns = columns_from_json(row[4])
+    except (ValueError, TypeError, AttributeError):
+        return None
+    if None in row or row[2] not in ROLES or objects.keys() != {"delta", *ROLES[row[2]]}:
+        return None
+    return SourceRow(row[0], row[1], row[2], objects, columns, *row[5:8])
+
+
+def _cursor(row: Row) -> Cursor | None:
+    """Likewise."""
+    try:
+        columns = columns_from_json(row[5])
+    except (ValueError, TypeError):
+        return None
+    view, source, kind, cursor, generation, _ = row
+    return None if None in row else Cursor(view, source, kind, cursor, generation, columns)

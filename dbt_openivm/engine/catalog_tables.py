@@ -7,6 +7,8 @@ indexes: rows are written by one transaction a view, and DuckDB conflicts only w
 
 from __future__ import annotations
 
+import re
+
 #: Raised when the layout below changes; a database with another number is refused with a message.
 CATALOG_VERSION = 2
 
@@ -24,6 +26,7 @@ TABLES: dict[str, str] = {
         refresh_type VARCHAR, reason VARCHAR,
         internal_schema VARCHAR, data_table VARCHAR, visible_view VARCHAR, delta_table VARCHAR,
         columns VARCHAR,         -- JSON: [[name, type], ...] of the visible rows
+        state VARCHAR,           -- JSON: [[name, type], ...] of the state table; others: altered by hand
         version BIGINT,          -- raised by every refresh that changed the view for a consumer; its delta's batch
         log_start BIGINT,        -- the change log is complete for batches after this one
         generation BIGINT,       -- raised when consumers cannot follow by delta (other columns)
@@ -61,3 +64,17 @@ TABLES: dict[str, str] = {
         steps VARCHAR            -- JSON: [[step, ms], ...]
     """,
 }
+
+
+def declared(columns: str) -> tuple[tuple[str, str], ...]:
+    """(name, type) of the columns that a text of `TABLES` declares.
+
+    Example:
+        >>> declared("version INTEGER, identity VARCHAR -- of this database")
+        (('version', 'INTEGER'), ('identity', 'VARCHAR'))
+    """
+    found = re.findall(r"(\w+) ([A-Z]+)", re.sub(r"--.*", "", columns))
+    return tuple((name, type_) for name, type_ in found)
+
+
+SHAPES = {name: declared(columns) for name, columns in TABLES.items()}

@@ -11,8 +11,8 @@ from dbt_openivm.engine.maintain import Maintainer
 from dbt_openivm.engine.render import render
 from dbt_openivm.engine.session import DuckDBSession
 from dbt_openivm.engine.types import CAPTURES, REFRESH_MODES, RefreshResult, ViewInfo, ViewSpec
-from dbt_openivm.errors import ConfigError, QueryError
-from dbt_openivm.names import RelationName, literal, split_name
+from dbt_openivm.errors import ConfigError
+from dbt_openivm.names import RelationName, split_name
 
 
 class IvmEngine:
@@ -89,9 +89,7 @@ class IvmEngine:
 
     def drop_view(self, name: str) -> None:
         """Remove a view and everything kept for it."""
-        view = self.view_name(name)
-        self._definition(view)
-        self.maintainer.drop_view(view)
+        self.maintainer.drop_view(self.view_name(name))
 
     # -----------------------------------------------------------------------------------------------------------------
 
@@ -122,15 +120,6 @@ class IvmEngine:
 
     def _schema(self) -> str:
         return self.session.current_schema()
-
-    def _definition(self, view: RelationName) -> str:
-        table = self.maintainer.catalog.table("openivm_views")
-        found = self.session.execute(
-            f"SELECT definition FROM {table} WHERE view_key = {literal(view.key)} AND owner IS NULL"
-        )
-        if not found:
-            raise QueryError(f"There is no incremental view {view}. Create it with create_view().")
-        return str(found[0][0])
 
 
 def check(capture: str, captures: Mapping[str, str], refresh_mode: str) -> None:

@@ -111,7 +111,7 @@ class Maintainer:
         rows = self.catalog.views()
         found = [row for row in rows if row.key == view.key and row.owner is None]
         if not found:
-            raise QueryError(f"There is no incremental view {view}. Create it with create_view().")
+            raise no_view(view)
         return self._run(spec_of(found[0].definition), rows)[1]
 
     def run_quickly(self, view: RelationName) -> RefreshResult | None:
@@ -130,8 +130,25 @@ class Maintainer:
 
     def alone(self, view: RelationName, work: Callable[[], Result]) -> Result:
         """Do `work` in a transaction of our own, with nobody else refreshing the view or capturing."""
-        with self.coordinator.view_lock(view.key), self.coordinator.lock:
-            return self.compiled(lambda: self.transaction(work))
+
+        def locked() -> Result:
+            with self.coordinator.view_lock(view.key), self.coordinator.lock:
+                return self.compiled(lambda: self.transaction(work))
+
+        return self.mended(locked)
+
+    def mended(self, work: Callable[[], Result]) -> Result:
+        """Do `work`, and again if it failed because somebody damaged the catalog since `setup`."""
+        try:
+            return work()
+        except OpenIvmError:
+            raise
+        except Exception:
+            if self.catalog.exists():
+                raise
+        self._coordinator = self._preparer = None
+        self.setup()
+        return work()
 
     def compiled(self, work: Callable[[], Result]) -> Result:
         """Do `work`, and again after compiling outside its transaction what it did not find compiled."""
@@ -170,6 +187,11 @@ class Maintainer:
             ConfigError: a configured capture cannot serve its source.
             UnsupportedError: refresh mode "strict", and the query can only be refreshed in full.
         """
+        if not in_transaction:
+            return self.mended(lambda: self._prepare_and_hold(spec, in_transaction))
+        return self._prepare_and_hold(spec, in_transaction)
+
+    def _prepare_and_hold(self, spec: ViewSpec, in_transaction: bool) -> Prepared:
         with ExitStack() as held:
             held.enter_context(self.coordinator.view_lock(spec.name.key))
             with ExitStack() as locked:
@@ -204,7 +226,12 @@ class Maintainer:
         return prepared
 
     def apply(self, prepared: Prepared) -> RefreshResult:
-        """Refresh inside the caller's open transaction."""
+        """Refresh inside the caller's open transaction.
+
+        Raises:
+            UnsafeError: what the view reads was dropped or changed its columns since `prepare`.
+        """
+        self.preparer.recheck(prepared)
         # what is prepared and applied apart may overlap with anything: quick refreshes start over
         self.coordinator.epoch += 1
         return Application(self.session, self.catalog, self.render, prepared, self.clock).run()
@@ -219,8 +246,18 @@ class Maintainer:
     # --- around a refresh --------------------------------------------------------------------------------------------
 
     def drop_view(self, view: RelationName) -> None:
-        """`drop` in a transaction of its own."""
-        self.alone(view, lambda: self.drop(view))
+        """`drop` in a transaction of its own.
+
+        Raises:
+            QueryError: there is no such view.
+        """
+        self.alone(view, lambda: self.drop_known(view))
+
+    def drop_known(self, view: RelationName) -> None:
+        row = self.catalog.view(view.key)
+        if row is None or row.owner is not None:
+            raise no_view(view)
+        self.drop(view)
 
     def drop(self, view: RelationName) -> None:
         """Remove a view and its objects, inside the caller's open transaction; sources that nobody reads any more too.
@@ -250,13 +287,14 @@ class Maintainer:
             self.session.execute(f"DROP VIEW {row.name.sql}")
 
     def drop_unread_sources(self) -> list[str]:
-        """Remove the captures of bases that no view reads; returns their keys."""
+        """Remove the captures of bases that no view reads, nor a view that is being built; returns their keys."""
         read = f"SELECT source_key FROM {self.catalog.table('openivm_delta_tables')}"
         unread = self.catalog.sources(f"source_key NOT IN ({read})")
         bases = Bases(self.session, self.catalog, self.render, self.coordinator)
-        for row in unread.values():
+        unpinned = [row for key, row in unread.items() if self.coordinator.lowest_pin(key) is None]
+        for row in unpinned:
             bases.remove(row, relation_name(row.from_sql))
-        return list(unread)
+        return [row.key for row in unpinned]
 
     def explain(self, spec: ViewSpec) -> str:
         """How the view is, or would be, maintained: operator tree, hidden columns, program. Changes nothing."""
@@ -266,3 +304,7 @@ class Maintainer:
         bases = Bases(self.session, self.catalog, self.render, Coordinator())
         staging = Staging(bases, views, self.catalog.sources() if exists else {})
         return explain(plan, staging.stage(spec, plan, facts), self.render)
+
+
+def no_view(view: RelationName) -> QueryError:
+    return QueryError(f"There is no incremental view {view}. Create it with create_view().")

@@ -112,9 +112,8 @@ class Planner:
         """The plan itself, after `outline`."""
         key = digest(spec.sql, facts)
         if key not in self._made:
-            self._made[key] = (
-                remade(spec, facts, row) if row and row.digest == key else make_plan(self.session, spec, facts)
-            )
+            made = remade(spec, facts, row) if row and row.digest == key else None
+            self._made[key] = made or make_plan(self.session, spec, facts)
         return self._made[key]
 
 
@@ -140,17 +139,22 @@ def remembered(
     )
 
 
-def remade(spec: ViewSpec, facts: CompileFacts, row: ViewRow) -> Made:
-    """The plan that the view was built with, from DuckDB's answers of that time."""
+def remade(spec: ViewSpec, facts: CompileFacts, row: ViewRow) -> Made | None:
+    """The plan that the view was built with, from DuckDB's answers of that time; None if somebody edited those."""
     shaped = replace(facts, output=row.columns)
-    types = tuple(tuple(answer) for answer in json.loads(row.types))
+    try:
+        types = tuple(tuple(answer) for answer in json.loads(row.types))
+    except (ValueError, TypeError):
+        return None
     if row.refresh_type == FULL_REFRESH:
         analysis = analyse(spec.sql, shaped)
         if analysis.operator is not None or analysis.unsettled:
             analysis = in_full(analysis, row.reason or "")
         return Made(finish(analysis, shaped), types)
-    answers = iter(types)
-    analysis, known = settle(spec.sql, shaped, lambda _probe: next(answers))
+    answers = list(types)
+    analysis, known = settle(spec.sql, shaped, lambda _probe: answers.pop(0) if answers else ())
+    if len(types) != len(analysis.probes):
+        return None
     known = replace(known, types=dict(zip(analysis.probes, types, strict=True)))
     return Made(finish(analysis, known), types)
 

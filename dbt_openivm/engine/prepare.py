@@ -16,9 +16,10 @@ from dbt_openivm.engine.gather import Gathered, IsView, gather
 from dbt_openivm.engine.planning import Made, Outline, Planner
 from dbt_openivm.engine.reasons import column_changes, missed_changes
 from dbt_openivm.engine.session import Session
+from dbt_openivm.engine.shapes import source_is_whole, view_is_whole
 from dbt_openivm.engine.types import ViewInfo, ViewSpec
-from dbt_openivm.errors import QueryError, UnsupportedError
-from dbt_openivm.names import PREFIX, RelationName, quote, split_name
+from dbt_openivm.errors import QueryError, UnsafeError, UnsupportedError
+from dbt_openivm.names import PREFIX, RelationName, quote, split_name, visible_view
 
 BUILD, REBUILD, REFRESH = "build", "rebuild", "refresh"
 DAMAGED = "its internal objects were changed from outside"
@@ -126,8 +127,35 @@ class Preparer:
         return Prepared(
             spec, outline, self.planner, found.facts, action, reason, family, sources, currents, cursors,
             passed(registered, spec.name.key), ours is not None and ours.kind == VISIBLE,
-            ours is not None and ours.kind != VISIBLE, alone_on(sources, registered), started,
+            ours is not None and ours.kind != VISIBLE and not is_orphan(ours, views),
+            alone_on(sources, registered), started,
         )  # fmt: skip
+
+    def recheck(self, prepared: Prepared) -> None:
+        """Take in what others did between `prepare` and now: a capture or parent that began anew means a rebuild.
+
+        Raises:
+            UnsafeError: something that the view reads is gone, or has other columns.
+        """
+        self.bases.begin()
+        known, views = self.catalog.sources(), {row.key: row for row in self.catalog.views()}
+        sources, parents = dict(prepared.sources), {}
+        for key, columns in prepared.outline.sources.items():
+            if key in sources:
+                now = known.get(key)
+                if now is None or not set(columns) <= set(now.columns):
+                    raise overtaken(prepared.spec.name, key)
+                if now.generation != sources[key].generation:
+                    sources[key] = now
+            elif key not in views or views[key].columns != prepared.facts.relations[key].columns:
+                raise overtaken(prepared.spec.name, key)
+            else:
+                parents[key] = views[key]
+        prepared.sources = sources
+        prepared.currents = {key: self.bases.current(row, relation_name(row.from_sql)) for key, row in sources.items()}
+        missed = missed_changes(sources, parents, prepared.cursors, self.bases.coordinator.causes)
+        if prepared.action == REFRESH and missed is not None:
+            prepared.action, prepared.reason = REBUILD, missed
 
     # --- compile -----------------------------------------------------------------------------------------------------
 
@@ -185,16 +213,17 @@ class Preparer:
             rows[key] = (
                 self.bases.ready(row, need)
                 if row is None or whole
-                else self.bases.reinstall(row, need, f"internal tables of the capture of {key} are gone")
+                else self.bases.reinstall(row, need, f"internal tables of the capture of {key} were dropped or altered")
             )
             if spec.invocation is not None:
                 self.bases.coordinator.captured[spec.invocation].setdefault(key, rows[key].version)
         return rows
 
     def is_whole(self, row: SourceRow, seen: Mapping[str, Relation]) -> bool:
-        """Whether a capture's objects are there; those of a source that is new to the view are not among `seen`."""
-        missing = [name for name in row.objects.values() if name.key not in seen]
-        return not missing or self.catalog.has_tables(missing)
+        """Whether a capture's objects are as it made them; those of a source new to the view are not among `seen`."""
+        shapes = {name.key: seen[name.key].columns for name in row.objects.values() if name.key in seen}
+        missing = [name for name in row.objects.values() if name.key not in shapes]
+        return source_is_whole(row, shapes | (self.catalog.columns_of(missing) if missing else {}))
 
     # --- decide ------------------------------------------------------------------------------------------------------
 
@@ -213,14 +242,25 @@ class Preparer:
             return BUILD, None
         if spec.full_refresh:
             return REBUILD, "a full refresh was asked for"
-        whole = len(family) == plan.nodes and all(
-            name.key in found.objects for row in family.values() for name in row.objects
-        )
+        shapes = {key: relation.columns for key, relation in found.objects.items()}
+        whole = len(family) == plan.nodes and all(view_is_whole(row, shapes) for row in family.values())
         changed = difference(root.fingerprint, plan.fingerprint)
         if changed == COLUMNS_CHANGED:
             changed = column_changes(cursors, plan.sources, root, plan.output) or changed
         reason = changed or (None if whole else DAMAGED) or missed
         return (REFRESH, None) if reason is None else (REBUILD, reason)
+
+
+def is_orphan(view: Relation, views: Mapping[str, ViewRow]) -> bool:
+    """Whether a plain view is one of ours whose row in the catalog is gone: it reads the boundary of its name."""
+    return view.key not in views and visible_view(view.key.rsplit(".", 1)[-1]) in (view.definition or "").lower()
+
+
+def overtaken(view: RelationName, key: str) -> UnsafeError:
+    return UnsafeError(
+        f"{key}, which the view {view} reads, was dropped or changed its columns while a refresh of the view was under "
+        "way. Nothing was changed. Run again."
+    )
 
 
 def alone_on(sources: Mapping[str, SourceRow], registered: Sequence[Cursor]) -> bool:

@@ -98,7 +98,7 @@ def test_internal_objects_changed_by_hand(world: World, statement: str) -> None:
     assert_rebuilt(world, "changed from outside")
 
 
-GONE = "internal tables of the capture of memory.main.t are gone"
+GONE = "internal tables of the capture of memory.main.t were dropped or altered"
 
 
 @pytest.mark.parametrize(
