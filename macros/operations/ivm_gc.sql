@@ -4,7 +4,7 @@
 
   Args:
     dry_run: only list it (the default).
-    all_schemas: count views in schemas that this project does not use, too; they may belong to another project.
+    all_schemas: count the views of other projects, and of schemas that this project does not use, too.
 
   Usage: dbt run-operation ivm_gc --args '{dry_run: false}'
 -#}
