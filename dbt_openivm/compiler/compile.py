@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 import sqlglot
 
 from dbt_openivm.__version__ import version
-from dbt_openivm.compiler.algebra import Operator, Scan
+from dbt_openivm.compiler.algebra import Operator, Scan, TopK
 from dbt_openivm.compiler.bag import BagProgram
-from dbt_openivm.compiler.components import decompose
+from dbt_openivm.compiler.decompose import decompose
 from dbt_openivm.compiler.facts import NODE, Column, CompileFacts, Relation
 from dbt_openivm.compiler.full import FullProgram
 from dbt_openivm.compiler.grouped import GroupedProgram
@@ -26,6 +26,7 @@ from dbt_openivm.compiler.probe import probes, resolve_types
 from dbt_openivm.compiler.prune import prune
 from dbt_openivm.compiler.split import Node, split
 from dbt_openivm.compiler.sql import text
+from dbt_openivm.compiler.top_k import TopKProgram
 from dbt_openivm.compiler.volatile import Closure, changing, closure
 from dbt_openivm.errors import UnsupportedError
 
@@ -156,6 +157,8 @@ def plan_node(node: Node, facts: CompileFacts) -> PlanNode:
     program: NodeProgram
     if node.top is None:
         program = BagProgram(node, names, types)
+    elif isinstance(node.top, TopK):
+        program = TopKProgram(node, names)
     elif node.aggregate is not None:
         program = GroupedProgram(node, names, decompose(node.aggregate), types)
     else:
@@ -211,7 +214,8 @@ def difference(old: str, new: str) -> str | None:
         "dbt-openivm was upgraded",
         "the query changed",
         COLUMNS_CHANGED,
-        "a setting changed that its expressions depend on (TimeZone, integer_division, default_collation)",
+        "a setting changed that its expressions depend on (TimeZone, integer_division, default_collation, default_order, "
+        "default_null_order)",
     )
     parts = old.split(":")
     if len(parts) != len(reasons):

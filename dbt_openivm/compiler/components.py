@@ -22,8 +22,7 @@ from functools import lru_cache
 import sqlglot
 from sqlglot import exp
 
-from dbt_openivm.compiler import sql
-from dbt_openivm.compiler.algebra import Aggregate, Call
+from dbt_openivm.compiler.algebra import Call
 from dbt_openivm.names import COUNT_STAR, MULTIPLICITY
 
 SUM_CONDITION = "1e3"
@@ -212,23 +211,6 @@ def filtered_argument(call: Call) -> exp.Expr:
     return exp.Case(ifs=[case])
 
 
-def decompose(aggregate: Aggregate) -> Decomposition:
-    """Decompose every call of `aggregate`."""
-    result = Decomposition()
-    result.add(count_star())
-    types = aggregate.types or tuple((None, None) for _ in aggregate.calls)
-    for (name, call), (argument_type, type_) in zip(aggregate.calls, types, strict=True):
-        rule = RULES.get(call.function) if call.simple else None
-        final = rule(result, call, argument_type) if rule else None
-        if final is None:
-            result.recompute[name] = sql.text(call.expression)
-        else:
-            # a component has the call's own type already
-            bare = final.strip('"') in result.components
-            result.finals[name] = parse(final) if bare or type_ is None else sql.cast(parse(final), type_)
-    return result
-
-
 Rule = Callable[[Decomposition, Call, str | None], str | None]
 
 
@@ -296,16 +278,25 @@ def variance(sample: bool, root: bool) -> Rule:
     rest."""
 
     def rule(result: Decomposition, call: Call, type_: str | None) -> str | None:
-        if type_ is None or not (is_exact(type_) or type_ in FLOATS) or type_ == "BOOLEAN":
+        found = deviations_of(result, call, type_)
+        if found is None:
             return None
-        argument = result.argument(filtered_argument(call))
-        seen = result.add(non_null(argument))
-        deviations = exact_deviations if type_ in SMALL_INTEGERS else float_deviations
+        seen, deviations = found
         divisor = f'("{seen}" - 1)' if sample else f'"{seen}"'
-        value = f"greatest({deviations(result, argument, seen)} / {divisor}, 0)"
+        value = f"greatest({deviations} / {divisor}, 0)"
         return f'CASE WHEN "{seen}" > {int(sample)} THEN {f"sqrt({value})" if root else value} END'
 
     return rule
+
+
+def deviations_of(result: Decomposition, call: Call, type_: str | None) -> tuple[str, str] | None:
+    """The component of the non-null count, and the sum of squared deviations; None where they do not add up."""
+    if type_ is None or not (is_exact(type_) or type_ in FLOATS) or type_ == "BOOLEAN":
+        return None
+    argument = result.argument(filtered_argument(call))
+    seen = result.add(non_null(argument))
+    deviations = exact_deviations if type_ in SMALL_INTEGERS else float_deviations
+    return seen, deviations(result, argument, seen)
 
 
 def exact_deviations(result: Decomposition, argument: str, seen: str) -> str:
