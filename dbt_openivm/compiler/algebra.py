@@ -409,6 +409,63 @@ class Keyed(Operator):
     def input_keys(self) -> tuple[tuple[exp.Expr, ...], ...]:
         """The keys as expressions over each input."""
 
+    @property
+    def held_keys(self) -> tuple[exp.Expr, ...]:
+        """The keys as expressions over `columns`."""
+        return self.input_keys[0]
+
+
+@dataclass(frozen=True, eq=False)
+class Asof(Keyed):
+    """ASOF join of two inputs: each row of the left with the nearest row of the right.
+
+    Attributes:
+        on: over the output columns.
+        names: as of a Join.
+        side: "", "LEFT", "RIGHT" or "FULL": whose rows stay without a partner.
+        keys: (hidden name, expression over `left`, expression over `right`); only rows with equal keys can meet. Both
+            inputs' columns have their own names in `names`.
+    """
+
+    left: Operator
+    right: Operator
+    on: exp.Expr
+    names: Names
+    side: str
+    keys: tuple[tuple[str, exp.Expr, exp.Expr], ...]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(out for out, _, _ in self.names)
+
+    @property
+    def inputs(self) -> tuple[Operator, ...]:
+        return (self.left, self.right)
+
+    def with_inputs(self, inputs: tuple[Operator, ...]) -> Operator:
+        return replace(self, left=inputs[0], right=inputs[1])
+
+    def narrowed(self, used: set[str]) -> Narrowed:
+        wanted = used | column_names(self.on)
+        names = tuple(entry for entry in self.names if entry[0] in wanted)
+        return replace(self, names=names), read_of(names, 2)
+
+    @property
+    def key_names(self) -> tuple[str, ...]:
+        return tuple(name for name, _, _ in self.keys)
+
+    @property
+    def input_keys(self) -> tuple[tuple[exp.Expr, ...], ...]:
+        return tuple(left for _, left, _ in self.keys), tuple(right for _, _, right in self.keys)
+
+    @property
+    def held_keys(self) -> tuple[exp.Expr, ...]:
+        left, right = self.input_keys
+        if self.side != "FULL":
+            return right if self.side == "RIGHT" else left
+        pairs = zip(left, right, strict=True)
+        return tuple(exp.Coalesce(this=one.copy(), expressions=[other.copy()]) for one, other in pairs)
+
 
 @dataclass(frozen=True, eq=False)
 class Window(Keyed):

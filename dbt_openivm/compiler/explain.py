@@ -48,6 +48,7 @@ RULES = {
     "UnionAll": "adds the deltas",
     "Unnest": "takes the delta's lists apart",
     "Window": "recomputes the touched partitions",
+    "Asof": "recomputes the touched keys",
     "TopK": "keeps all rows, shows the first ones",
     "Aggregate": "adds the delta to its groups",
 }

@@ -12,9 +12,9 @@ from functools import cached_property
 from sqlglot import exp
 
 from dbt_openivm.compiler import sql
-from dbt_openivm.compiler.algebra import Keyed, column
+from dbt_openivm.compiler.algebra import Asof, Keyed, column
 from dbt_openivm.compiler.fragment import Fragment
-from dbt_openivm.compiler.plan import WINDOW_PARTITION, NodeProgram, Step, Target
+from dbt_openivm.compiler.plan import ASOF_JOIN, WINDOW_PARTITION, NodeProgram, Step, Target
 from dbt_openivm.compiler.publish import OLD, column_list, drop, dropped, filled, told_apart
 from dbt_openivm.compiler.rules import Context, SourceState, delta, keyed_rows, new
 from dbt_openivm.compiler.split import Node
@@ -32,7 +32,11 @@ class KeyedProgram(NodeProgram):
 
     node: Node
     names: tuple[str, ...]
-    refresh_type = WINDOW_PARTITION
+
+    @property
+    def refresh_type(self) -> str:  # type: ignore[override]
+        # computed, where other programs have a constant
+        return ASOF_JOIN if isinstance(self.operator, Asof) else WINDOW_PARTITION
 
     @property
     def operator(self) -> Keyed:
@@ -50,10 +54,9 @@ class KeyedProgram(NodeProgram):
             for name, (_, value) in zip(self.names, self.node.items, strict=True)
             if isinstance(value, exp.Column)
         }
-        first = self.operator.input_keys[0]
         return {
             key: shown.get(value.name, key) if isinstance(value, exp.Column) else key
-            for key, value in zip(self.operator.key_names, first, strict=True)
+            for key, value in zip(self.operator.key_names, self.operator.held_keys, strict=True)
         }
 
     @property

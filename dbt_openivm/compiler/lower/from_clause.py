@@ -9,8 +9,9 @@ from typing import Protocol
 
 from sqlglot import exp
 
-from dbt_openivm.compiler.algebra import Filter, Join, Operator, OuterJoin, Project, SemiJoin, Unnest, column, unique_name
+from dbt_openivm.compiler.algebra import Asof, Filter, Join, Operator, OuterJoin, Project, SemiJoin, Unnest, column, unique_name
 from dbt_openivm.compiler.facts import CompileFacts
+from dbt_openivm.compiler.lower.asof import asof
 from dbt_openivm.compiler.lower.elements import Series, items_of, left_items, series
 from dbt_openivm.compiler.lower.expressions import Binder
 from dbt_openivm.compiler.lower.outer import references_below
@@ -73,7 +74,7 @@ class FromClause:
             else:
                 groups[-1][1].append(join)
         for item, joined in groups:
-            outer = any(kind_of(join)[0] or kind_of(join)[1] in HALVES for join in joined)
+            outer = any(kind_of(join)[0] or kind_of(join)[1] in HALVES or join.method == "ASOF" for join in joined)
             if len(groups) == 1 or not outer or self.follows(item, joined):
                 self.add(item)
                 for join in joined:
@@ -176,7 +177,7 @@ class FromClause:
         if side == "LEFT" and found is not None and not found.is_constant and join.args.get("on") is not None:
             self.add_series(found, join.args["on"])
             return
-        if not side and kind not in HALVES:
+        if not side and kind not in HALVES and join.method != "ASOF":
             before = self.merged
             self.merged = {}
             self.add(join.this)
@@ -193,11 +194,16 @@ class FromClause:
         names = tuple((name, index, name) for index, operator in enumerate(sides) for name in operator.columns)
         self.inputs, self.names, self.conditions = list(sides), list(names), []
         self.bindings = [*left_scope.bindings, *right_scope.bindings]
-        on = conjunction([*belongs, *self.on(join, left_scope, right_scope, side)]) or exp.Boolean(this=True)
+        conditions = self.on(join, left_scope, right_scope, side)
+        on = conjunction([*belongs, *conditions]) or exp.Boolean(this=True)
         if kind in HALVES:
             pairs = tuple((name, name) for name in right.columns)
             self.close(SemiJoin(*sides, on, pairs, anti=kind == "ANTI"))
             self.bindings, self.merged = left_scope.bindings, left_scope.merged
+        elif join.method == "ASOF":
+            if belongs:
+                raise UnsupportedError(f"an ASOF JOIN with an earlier item of FROM on its right{place(join)}")
+            self.close(self.coalesced(asof(join, sides, names, conditions, side, self.lowers.facts, self.outer)))
         else:
             kept = side in ("LEFT", "FULL"), side in ("RIGHT", "FULL")
             self.close(self.coalesced(OuterJoin(*sides, on, names, *kept)))
@@ -215,7 +221,7 @@ class FromClause:
         """Make `operator` the one input."""
         self.inputs, self.names = [operator], [(name, 0, name) for name in operator.columns]
 
-    def coalesced(self, join: OuterJoin) -> Operator:
+    def coalesced(self, join: OuterJoin | Asof) -> Operator:
         """The join with the values of the names that a full join merged."""
         if not self.full:
             return join
@@ -232,6 +238,9 @@ class FromClause:
             using = self.common_names(len(left.bindings))
         self.merged = {**right.merged, **left.merged}
         conditions = [self.merge(name, left, right, side) for name in using]
+        if join.method == "ASOF" and using:
+            # of the last name, the left value comes at or after the right one
+            conditions[-1] = exp.GTE(this=conditions[-1].this, expression=conditions[-1].expression)
         on = join.args.get("on")
         if on is None:
             return conditions
@@ -313,6 +322,6 @@ def is_comma(join: exp.Join) -> bool:
 
 def refuse_join(join: exp.Join) -> None:
     side, kind = kind_of(join)
-    if kind not in KINDS or join.method not in ("", "NATURAL"):
+    if kind not in KINDS or join.method not in ("", "NATURAL", "ASOF"):
         words = " ".join(word for word in (join.method, side, kind) if word)
         raise UnsupportedError(f"{words} JOIN{place(join)}")

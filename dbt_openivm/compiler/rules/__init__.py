@@ -16,6 +16,7 @@ from dbt_openivm.compiler.algebra import Keyed, Operator, Scan, Temporal
 from dbt_openivm.compiler.fragment import Fragment
 from dbt_openivm.compiler.rules import (
     aggregate,
+    asof,
     constant,
     filter,  # noqa: A004 - the operator's name
     join,
@@ -45,6 +46,7 @@ RULES: Mapping[type[Operator], ModuleType] = {
     algebra.Unnest: unnest,
     algebra.Aggregate: aggregate,
     algebra.Window: window,
+    algebra.Asof: asof,
     algebra.TemporalFilter: temporal,
     algebra.TemporalColumns: temporal,
     algebra.TopK: top_k,
