@@ -19,14 +19,18 @@ class Case:
     """One query.
 
     Attributes:
-        group: the construct it shows; the name of its file in queries/.
+        group: the name of its file in queries/.
         about: a sentence for people who read the golden file; may be empty.
+        construct: what docs/operators.md calls it; queries may share one.
+        cost: words of `tests.golden.costs` for what a refresh has to read.
     """
 
     group: str
     name: str
     about: str
     sql: str
+    construct: str = ""
+    cost: tuple[str, ...] = ()
 
     @cached_property
     def path(self) -> Path:
@@ -43,13 +47,19 @@ def cases() -> list[Case]:
 
 
 def read(path: Path) -> Iterator[Case]:
-    """A block starts with ``-- name:``, may say more after ``-- about:``, and then is one query."""
+    """A block is ``-- name:``, ``-- construct:``, ``-- cost:``, maybe ``-- about:``, and then one query."""
     for block in re.split(r"^-- name: ", path.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]:
         name, _, rest = block.partition("\n")
-        lines = rest.splitlines()
-        about = [line.removeprefix("-- about: ") for line in lines if line.startswith("-- about: ")]
-        sql = "\n".join(line for line in lines if not line.startswith("-- about: ")).strip()
-        yield Case(path.stem, name.strip(), " ".join(about), sql)
+        said = {"construct": "", "cost": "", "about": ""}
+        lines = []
+        for line in rest.splitlines():
+            header = re.fullmatch(r"-- (construct|cost|about): (.*)", line)
+            if header:
+                said[header[1]] = f"{said[header[1]]} {header[2]}".strip()
+            else:
+                lines.append(line)
+        cost = tuple(word.strip() for word in said["cost"].split(",") if word.strip())
+        yield Case(path.stem, name.strip(), said["about"], "\n".join(lines).strip(), said["construct"], cost)
 
 
 def schema() -> list[str]:

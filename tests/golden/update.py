@@ -1,4 +1,5 @@
-"""Write the golden files anew: ``python -m tests.golden.update``. Read the difference before you commit it."""
+"""Write the golden files and docs/operators.md anew: ``python -m tests.golden.update``. Read the difference before you
+commit it."""
 
 from __future__ import annotations
 
@@ -6,6 +7,7 @@ import duckdb
 
 from tests.golden.cases import EXPECTED, cases, schema
 from tests.golden.compiled import compiled
+from tests.golden.operators import PAGE, page
 from tests.golden.show import show
 
 
@@ -24,6 +26,10 @@ def main() -> None:
     for path in set(EXPECTED.glob("*/*.txt")) - wanted:
         print(f"removes {path.relative_to(EXPECTED)}")
         path.unlink()
+    text = page(connection)
+    if PAGE.read_text(encoding="utf-8") != text:
+        print(f"writes {PAGE.name}")
+        PAGE.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

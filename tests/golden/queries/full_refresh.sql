@@ -1,45 +1,73 @@
 -- name: now
+-- construct: `now()`
+-- cost: delta, crossing rows
 SELECT id FROM sales WHERE day < now()
 
 -- name: random
+-- construct: volatile function
+-- cost: recompute
 SELECT id, random() AS r FROM sales
 
 -- name: nextval
+-- construct: volatile function
+-- cost: recompute
 SELECT id, nextval('numbers') AS n FROM sales
 
 -- name: volatile_view
+-- construct: volatile function
+-- cost: recompute
 -- about: Found through the view.
 SELECT product FROM sampled_sales
 
 -- name: left_join
+-- construct: `LEFT JOIN`
+-- cost: delta, matches
 SELECT s.id, p.name FROM sales AS s LEFT JOIN products AS p ON s.product = p.product
 
 -- name: semi_join
+-- construct: `SEMI JOIN`
+-- cost: delta, matches
 SELECT id FROM sales SEMI JOIN products USING (product)
 
 -- name: window
+-- construct: window function
+-- cost: delta, partitions
 SELECT id, row_number() OVER (PARTITION BY product ORDER BY id, day, quantity, amount, weight, note, paid, customer) AS n
 FROM sales
 
 -- name: limit
+-- construct: `ORDER BY` with `LIMIT`
+-- cost: delta, first rows
 SELECT id FROM sales ORDER BY id LIMIT 3
 
 -- name: distinct_on
+-- construct: `DISTINCT ON`
+-- cost: delta, partitions
 SELECT DISTINCT ON (product) product, id FROM sales ORDER BY product, id
 
 -- name: exists
+-- construct: `EXISTS`
+-- cost: delta, matches
 SELECT id FROM sales AS s WHERE EXISTS (SELECT 1 FROM products AS p WHERE p.product = s.product)
 
 -- name: in_subquery
+-- construct: `IN` with a subquery
+-- cost: delta, matches
 SELECT id FROM sales WHERE product IN (SELECT product FROM products)
 
 -- name: scalar_subquery
+-- construct: scalar subquery
+-- cost: delta, matches
 SELECT id FROM sales WHERE quantity > (SELECT avg(quantity) FROM sales)
 
 -- name: unnest
+-- construct: `UNNEST`
+-- cost: delta
 SELECT who.id AS id, unnest(who.tags) AS tag FROM events
 
 -- name: recursive_cte
+-- construct: recursive CTE
+-- cost: recompute
 WITH RECURSIVE chain AS (
   SELECT customer, boss FROM customers WHERE boss = 1
   UNION
@@ -48,13 +76,21 @@ WITH RECURSIVE chain AS (
 SELECT * FROM chain
 
 -- name: table_function
+-- construct: table function
+-- cost: delta, matches
 SELECT s.id, r.i FROM sales AS s, range(3) AS r(i) WHERE s.quantity = r.i
 
 -- name: columns_star
+-- construct: `COLUMNS(*)`
+-- cost: delta, lost groups
 SELECT max(COLUMNS(*)) FROM refunds
 
 -- name: pivot
+-- construct: `PIVOT`
+-- cost: recompute
 PIVOT (SELECT product, paid, quantity FROM sales WHERE paid IS NOT NULL) ON paid IN (true, false) USING sum(quantity)
 
 -- name: sample
+-- construct: sampling
+-- cost: recompute
 SELECT id FROM sales USING SAMPLE 50%
