@@ -8,7 +8,7 @@ JOBS    ?= auto
 BIN     := $(VENV)/bin
 READY   := $(VENV)/.ready
 # The virtual environment carries the interpreter; nothing is compiled from bytecode caches of another user.
-PYTEST  := $(BIN)/python -m pytest -n $(JOBS) --dist loadfile
+PYTEST  := $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
 .PHONY: help setup venv style format types test unit integration packaging fuzz bench tpc demo clean

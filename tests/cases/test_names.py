@@ -6,6 +6,7 @@ import pytest
 
 from dbt_openivm.names import quote
 from tests.helpers import World, assert_view_is_exact
+from tests.property.identifiers import NASTY
 
 
 def test_case_41_names_in_another_case(world: World) -> None:
@@ -25,23 +26,7 @@ def test_case_41_names_in_another_case(world: World) -> None:
     assert_view_is_exact(world.connection, "SUMS", world.queries["Sums"])
 
 
-ODD = (
-    "group",
-    "order",
-    "select",
-    "a b",
-    "dot.ted",
-    'quo"te',
-    "apos'trophe",
-    "Größe",
-    "名前",
-    "CamelCase",
-    "{{ x }}",
-    "new\nline",
-)
-
-
-@pytest.mark.parametrize("name", ODD)
+@pytest.mark.parametrize("name", NASTY)
 def test_case_42_odd_columns_tables_and_views(world: World, name: str) -> None:
     """One odd name for a column, its table and the view, as key, measure and join column."""
     odd, table = quote(name), quote(f"{name} t")

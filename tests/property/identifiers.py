@@ -7,7 +7,7 @@ from random import Random
 from dbt_openivm.names import quote
 
 PLAIN = ("k", "g", "x", "y", "z", "val", "amount", "region", "note", "flag", "qty", "price")
-ODD = (
+NASTY = (
     "group",
     "order",
     "select",
@@ -18,10 +18,14 @@ ODD = (
     "Größe",
     "名前",
     "CamelCase",
+    "{{ jinja }}",
+    "new\nline",
+)
+ODD = (
+    *NASTY,
     "UPPER",
     "1st",
     "percent%",
-    "{{ jinja }}",
     "semi;colon",
     "dash-ed",
     "new",
@@ -33,7 +37,6 @@ ODD = (
     "source",
     "target",
     "weight",
-    "new\nline",
 )
 TABLES = ("t", "u", "v", "w", "sales", "items")
 ODD_TABLES = ("Order", "my table", "Tab.le", "delta", "tbl'q", 'tbl"q', "T_Große", "data", "table", "left", "old_state")
