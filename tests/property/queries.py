@@ -10,10 +10,15 @@ from typing import Any
 
 from dbt_openivm.names import quote
 from tests.property.aggregates import Aggregates, over_aggregates
-from tests.property.expressions import BASIC, Expr, Expressions
+from tests.property.expressions import BASIC, INT, Expr, Expressions
 from tests.property.identifiers import ODD, PLAIN
 from tests.property.schema import Column, Relation, column_list, rename, rename_rendered
 from tests.property.sources import From, Rejected, Sources
+from tests.property.windows import Windows
+from tests.property.subqueries import MOST_ROWS as SUBQUERY_ROWS
+from tests.property.subqueries import Subqueries
+
+SET_OPERATIONS = ("UNION", "INTERSECT", "INTERSECT ALL", "EXCEPT", "EXCEPT ALL")
 
 
 @dataclass(frozen=True)
@@ -77,8 +82,18 @@ class Queries:
         if depth > 0 and not prefix and choice < 0.18:
             return self._with(depth, unsupported)
         if depth > 0 and choice < 0.36:
-            return self._union(depth, prefix, ctes, unsupported)
+            return self._set_operation(depth, prefix, ctes, unsupported)
+        if depth > 0 and choice < 0.5:
+            return self._windows(depth, prefix, ctes, unsupported)
         return self._block(depth, prefix, ctes, unsupported)
+
+    def _windows(self, depth: int, prefix: str, ctes: tuple[Relation, ...], unsupported: bool) -> Query:
+        """Windows, DISTINCT ON or LIMIT over another query."""
+        inner = self._query(depth - 1, prefix, ctes, unsupported and self.rng.random() < 0.3)
+        head = prefix + " " if prefix else ""
+        wrapped = Windows(self.rng, inner.columns, self.fresh).wrap(inner.sql.removeprefix(head))
+        self._features.append(wrapped.feature)
+        return self._described(head + wrapped.sql, wrapped.columns, inner.rows, inner.supported)
 
     def _with(self, depth: int, unsupported: bool) -> Query:
         """One or two CTEs, read at least once and often twice."""
@@ -102,18 +117,27 @@ class Queries:
         self._features.append("cte")
         return replace(body, supported=body.supported and supported)
 
-    def _union(self, depth: int, prefix: str, ctes: tuple[Relation, ...], unsupported: bool) -> Query:
+    def _set_operation(self, depth: int, prefix: str, ctes: tuple[Relation, ...], unsupported: bool) -> Query:
+        rng = self.rng
         first = self._block(depth - 1, prefix, ctes, unsupported)
-        bodies = [first]
-        for _ in range(self.rng.choice((1, 1, 2))):
-            if self.rng.random() < 0.15:
+        bodies, words = [first], []
+        for _ in range(rng.choice((1, 1, 2))):
+            words.append(rng.choice(("UNION ALL", "UNION ALL", "UNION ALL", *SET_OPERATIONS)))
+            # what is compared must have something in common
+            if rng.random() < (0.15 if words[-1] == "UNION ALL" else 0.4):
                 bodies.append(first)
             else:
                 bodies.append(self._block(depth - 1, prefix, ctes, unsupported, like=first.columns))
+        fuzzy = any(column.fuzzy for body in bodies for column in body.columns)
+        if fuzzy and any(word != "UNION ALL" for word in words):
+            raise Rejected("rounding would decide")
         head = prefix + " " if prefix else ""
         # a set operation takes the operands' own text, without the common WITH
         parts = [body.sql.removeprefix(head) for body in bodies]
-        sql = head + " UNION ALL ".join(parts)
+        sql = parts[0]
+        for number, (word, part) in enumerate(zip(words, parts[1:], strict=True)):
+            sql = f"({sql}) {word} {part}" if number and rng.random() < 0.5 else f"{sql} {word} {part}"
+        sql = head + sql
         columns = [
             replace(
                 Column("", _union_pool([body.columns[i] for body in bodies])),
@@ -123,7 +147,7 @@ class Queries:
             for i, column in enumerate(first.columns)
         ]
         rows, supported = sum(body.rows for body in bodies), all(body.supported for body in bodies)
-        self._features.append("union all")
+        self._features += [word.lower() for word in words]
         return self._described(sql, columns, rows, supported)
 
     # -- one block --------------------------------------------------------------------------------------------------
@@ -145,21 +169,22 @@ class Queries:
             return replace(inner.relation(), sql=f"({inner.sql.removeprefix(head)})")
 
         relations = [*self.relations, *ctes * 3]
-        outer = unsupported and rng.random() < 0.4
-        sources = Sources(rng, relations, subquery if depth > 0 else None, self.fresh, unsupported=outer)
+        sources = Sources(rng, relations, subquery if depth > 0 else None, self.fresh)
         source = sources.draw()
         self._features += source.features
         inputs = Expressions(rng, source.exprs, self.macros, risky=self.risky)
         conditions = list(source.conditions)
         if rng.random() < 0.35:
             conditions.append(inputs.predicate(2).sql)
-        if unsupported and rng.random() < 0.3:
-            conditions.append(self._subquery_predicate(inputs))
-            source.supported = False
+        subqueries = Subqueries(rng, relations, self.fresh, self._features)
+        if rng.random() < 0.2 and source.rows < SUBQUERY_ROWS:
+            conditions.append(subqueries.predicate(inputs))
         tail = f"FROM {source.sql}" + (f" WHERE {' AND '.join(conditions)}" if conditions else "")
         head = prefix + " " if prefix else ""
         if like is not None:
             return self._projection(head, tail, source, inputs, like)
+        if rng.random() < 0.08 and source.rows < SUBQUERY_ROWS:
+            return self._values(head, tail, source, inputs, subqueries)
         shape = rng.random()
         if shape < 0.5:
             return self._aggregate(head, tail, source, inputs)
@@ -183,6 +208,15 @@ class Queries:
             self._features.append("distinct")
         items = [replace_unique(item, source.single and not distinct) for item in items]
         sql = f"{head}SELECT {'DISTINCT ' if distinct else ''}{', '.join(item.sql for item in items)} {tail}"
+        return self._described(sql, [_shown(item, source) for item in items], source.rows, source.supported)
+
+    def _values(self, head: str, tail: str, source: From, inputs: Expressions, subqueries: Subqueries) -> Query:
+        """Some columns, and the values of subqueries for each row."""
+        rng = self.rng
+        items = [Item(inputs.any(0), self.fresh("o")) for _ in range(rng.randint(1, 3))]
+        items += [Item(subqueries.value(inputs), self.fresh("o")) for _ in range(rng.choice((1, 1, 2)))]
+        items = [replace_unique(item, False) for item in items]
+        sql = f"{head}SELECT {', '.join(item.sql for item in items)} {tail}"
         return self._described(sql, [_shown(item, source) for item in items], source.rows, source.supported)
 
     def _star(self, head: str, tail: str, source: From) -> Query:
@@ -250,7 +284,7 @@ class Queries:
         items = [Item(expr, self._alias()) for expr in results]
         if not keys:
             rng.shuffle(items)
-            return items, ""
+            return items, rng.choice(("", "", "", " GROUP BY ()"))
         form = rng.choice(("expr", "expr", "ordinal", "all", "alias", "hidden"))
         if any(not key.refs for key in keys) and form == "expr":
             form = "ordinal"
@@ -265,13 +299,38 @@ class Queries:
         if form == "ordinal":
             shown = [Item(key, self._alias()) for key in keys] + items
             rng.shuffle(shown)
-            ordinals = [i + 1 for i, item in enumerate(shown) if any(item.expr is key for key in keys)]
-            return shown, f" GROUP BY {', '.join(map(str, ordinals))}"
-        clause = f" GROUP BY {', '.join(key.sql for key in keys)}"
+            ordinals = [str(i + 1) for i, item in enumerate(shown) if any(item.expr is key for key in keys)]
+            return shown, f" GROUP BY {self._sets(ordinals)}"
+        if rng.random() < 0.2:
+            items.append(
+                Item(Expr(f"{rng.choice(('GROUPING', 'GROUPING_ID'))}({', '.join(key.sql for key in keys)})", INT))
+            )
+        clause = f" GROUP BY {self._sets([key.sql for key in keys])}"
         shown_keys = keys if form == "expr" else keys[1:]
         shown = [Item(key, self._alias()) for key in shown_keys] + items
         rng.shuffle(shown)
         return shown, clause
+
+    def _sets(self, keys: list[str]) -> str:
+        """The keys of a GROUP BY, sometimes as grouping sets."""
+        rng = self.rng
+        plain = ", ".join(keys)
+        if rng.random() < 0.65:
+            return plain
+        self._features.append("grouping sets")
+        some = [key for key in keys if rng.random() < 0.5]
+        every, few = f"({plain})", f"({', '.join(some)})"
+        return rng.choice(
+            (
+                f"ROLLUP {every}",
+                f"CUBE {every}",
+                f"{keys[0]}, ROLLUP {every}",
+                f"ROLLUP ({every}, {keys[-1]})",
+                f"GROUPING SETS ({every}, {few}, {few})",
+                f"GROUPING SETS ({few}, {keys[0]}, ROLLUP {every})",
+                f"{plain}, GROUPING SETS ({few}, ())",
+            )
+        )
 
     def _having(self, keys: list[Expr], results: list[Expr]) -> str | None:
         rng = self.rng
@@ -283,29 +342,6 @@ class Queries:
 
     # -- constructs of later issues ---------------------------------------------------------------------------------
 
-    def _subquery_predicate(self, inputs: Expressions) -> str:
-        rng = self.rng
-        relation = rng.choice(self.relations)
-        alias = self.fresh("s")
-        inner = [(expr, column) for expr in inputs.columns for column in relation.columns if _same(expr, column)]
-        if not inner:
-            raise Rejected("nothing to correlate on")
-        outer, column = rng.choice(inner)
-        reference = f"{alias}.{quote(column.name)}"
-        source = f"FROM {relation.sql} AS {alias}"
-        self._features.append("subquery predicate")
-        return rng.choice(
-            (
-                f"EXISTS (SELECT 1 {source} WHERE {reference} = {outer.sql})",
-                f"NOT EXISTS (SELECT 1 {source} WHERE {reference} = {outer.sql})",
-                f"{outer.sql} IN (SELECT {reference} {source})",
-                f"{outer.sql} NOT IN (SELECT {reference} {source})",
-                f"{outer.sql} >= (SELECT MIN({reference}) {source})",
-                f"{outer.sql} = ANY (SELECT {reference} {source})",
-                f"(SELECT COUNT(*) {source} WHERE {reference} = {outer.sql}) > 1",
-            )
-        )
-
     def _decorate(self, query: Query) -> Query:
         """Wrap a supported query into a construct that is not (yet) incremental."""
         rng = self.rng
@@ -313,31 +349,9 @@ class Queries:
             raise Rejected("rounding would decide")
         names = [self.fresh("c") for _ in query.columns]
         inner = f"({query.sql}) AS {self.fresh('q')}({', '.join(names)})"
-        key, order = rng.choice(names), ", ".join(names)
+        key = rng.choice(names)
         extra = (Column("", BASIC["int"]),)
-        window = f"(PARTITION BY {key} ORDER BY {order})"
         table = {
-            "window": (f"SELECT *, row_number() OVER {window} FROM {inner}", query.columns + extra),
-            "rank": (f"SELECT *, rank() OVER (ORDER BY {key}) FROM {inner}", query.columns + extra),
-            "window sum": (f"SELECT *, count(*) OVER (PARTITION BY {key}) FROM {inner}", query.columns + extra),
-            "qualify": (f"SELECT * FROM {inner} QUALIFY row_number() OVER {window} <= 2", query.columns),
-            "limit": (f"SELECT * FROM {inner} ORDER BY {order} LIMIT {rng.randint(0, 4)}", query.columns),
-            "offset": (f"SELECT * FROM {inner} ORDER BY {order} DESC LIMIT 3 OFFSET 1", query.columns),
-            "distinct on": (f"SELECT DISTINCT ON ({key}) * FROM {inner} ORDER BY {order}", query.columns),
-            "union": (f"SELECT * FROM {inner} UNION SELECT * FROM {inner}", query.columns),
-            "except": (
-                f"(SELECT * FROM {inner}) EXCEPT (SELECT * FROM {inner} WHERE {key} IS NOT NULL)",
-                query.columns,
-            ),
-            "except all": (f"SELECT * FROM {inner} EXCEPT ALL SELECT DISTINCT * FROM {inner}", query.columns),
-            "intersect": (
-                f"SELECT * FROM {inner} INTERSECT ALL SELECT * FROM {inner} WHERE {key} IS NOT NULL",
-                query.columns,
-            ),
-            "rollup": (
-                f"SELECT {key}, COUNT(*) FROM {inner} GROUP BY ROLLUP ({key})",
-                (query.columns[names.index(key)], *extra),
-            ),
             "order by": (f"SELECT * FROM {inner} ORDER BY {key}", query.columns),
             "unnest": (f"SELECT *, unnest([1, 2]) FROM {inner}", query.columns + extra),
             "series": (f"SELECT * FROM {inner} CROSS JOIN range(2) AS r(i)", query.columns + extra),
@@ -395,9 +409,3 @@ def _union_pool(columns: Sequence[Column]) -> Any:
     bare = any(column.pool.bare for column in columns)
     magnitude = max(column.pool.magnitude for column in columns)
     return replace(columns[0].pool, summable=summable, bare=bare, magnitude=magnitude)
-
-
-def _same(expr: Expr, column: Column) -> bool:
-    if expr.fuzzy or column.fuzzy or expr.kind in ("struct", "other"):
-        return False
-    return expr.kind == column.pool.kind

@@ -52,14 +52,11 @@ class Sources:
         relations: Sequence[Relation],
         subquery: Callable[[], Relation] | None,
         fresh: Callable[[str], str],
-        *,
-        unsupported: bool,
     ) -> None:
         self.rng = rng
         self.relations = relations
         self.subquery = subquery
         self.fresh = fresh
-        self.unsupported = unsupported
 
     def draw(self, most: int = 5) -> From:
         count = min(most, self.rng.choice((1, 1, 1, 2, 2, 2, 2, 3, 3, 4, 5)))
@@ -120,9 +117,11 @@ class Sources:
             self._cross,
             self._using,
             self._natural,
+            self._outer,
+            self._outer,
+            self._outer,
+            self._outer_using,
         ]
-        if self.unsupported:
-            draws += [self._outer] * 4
         self.rng.choice(draws)(left, right)
         if left.rows > MOST_ROWS:
             raise Rejected("too many rows")
@@ -201,13 +200,24 @@ class Sources:
             raise Rejected("no common column")
         return found
 
-    def _using(self, left: From, right: From) -> None:
+    def _using(self, left: From, right: From, kind: str = "") -> None:
         common = self._common(left, right)
         chosen = self.rng.sample(common, self.rng.randint(1, len(common)))
         names = ", ".join(quote(left.names[i]) for i, _ in chosen)
-        left.sql += f" JOIN {right.sql} USING ({names})"
-        left.features.append("using")
+        left.sql += f" {kind}JOIN {right.sql} USING ({names})"
+        left.features.append(f"{kind.lower()}using")
         self._fold(left, right, chosen)
+
+    def _outer_using(self, left: From, right: From) -> None:
+        """USING of an outer join; what it merges stands without a qualifier, since either side may have it."""
+        if left.folded:
+            raise Rejected("a name that was merged before")
+        left.conditions += right.conditions
+        right.conditions = []
+        self._using(left, right, self.rng.choice(("LEFT ", "RIGHT ", "FULL ")))
+        for i in left.folded:
+            left.exprs[i] = replace(left.exprs[i], sql=quote(left.names[i]))
+        left.rows += right.rows
 
     def _natural(self, left: From, right: From) -> None:
         common = self._common(left, right)
@@ -224,9 +234,15 @@ class Sources:
         self._merge(left, right, left.rows * right.rows // 4)
 
     def _outer(self, left: From, right: From) -> None:
-        keyword = self.rng.choice(("LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "LEFT OUTER JOIN", "SEMI JOIN", "ANTI JOIN"))
-        left.sql += f" {keyword} {right.sql} ON {self._condition(left, right)}"
-        left.supported = False
+        rng = self.rng
+        keyword = rng.choice(
+            ("LEFT JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "LEFT OUTER JOIN", "SEMI JOIN", "ANTI JOIN")
+        )
+        condition = self._condition(left, right)
+        if rng.random() < 0.15 and keyword != "FULL JOIN":
+            first, second = self._pair(left, right, ordered=True)
+            condition = f"{first.sql} {rng.choice(('<', '>', '<=', '<>'))} {second.sql}"
+        left.sql += f" {keyword} {right.sql} ON {condition}"
         left.features.append(keyword.lower())
         if keyword in ("SEMI JOIN", "ANTI JOIN"):
             left.conditions += right.conditions

@@ -78,7 +78,7 @@ def changed(one: Side, context: Context, forms: Forms) -> Side:
     """A side with its delta, which several parts read: kept, unless it is a plain read of a change log."""
     changes = forms.delta(one.operator, context)
     simple = len(changes) <= 1 and not any(isinstance(op, OuterJoin | SemiJoin) for op in one.operator.walk())
-    if not simple:
+    if changes and not simple:
         changes = [context.keep_rows(changes, one.columns, "changes", "keep the changes of one side")]
     return Side(one.operator, one.types, tuple(changes))
 
