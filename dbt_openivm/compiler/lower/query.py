@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
-from dbt_openivm.compiler.algebra import Constant, Operator, Scan, unique_name
+from dbt_openivm.compiler.algebra import Constant, Operator, Project, Scan, column, unique_name
 from dbt_openivm.compiler.facts import SQL_VIEW, CompileFacts, Relation
 from dbt_openivm.compiler.lower.ending import first_of_query
 from dbt_openivm.compiler.lower.calls import plain_calls
@@ -15,12 +15,14 @@ from dbt_openivm.compiler.lower.elements import series, series_rows
 from dbt_openivm.compiler.lower.expressions import Binder, function_name
 from dbt_openivm.compiler.lower.macros import expand_call
 from dbt_openivm.compiler.lower.reading import read
+from dbt_openivm.compiler.lower.pivot import UNNAMED, selection
 from dbt_openivm.compiler.lower.references import FILE_READERS
-from dbt_openivm.compiler.lower.scope import Scope
+from dbt_openivm.compiler.lower.scope import Binding, Scope
 from dbt_openivm.compiler.lower.select import lower_select
 from dbt_openivm.compiler.lower.set_operations import combine
 from dbt_openivm.compiler.places import place
-from dbt_openivm.compiler.sql import text
+from dbt_openivm.compiler.probe import rows_query
+from dbt_openivm.compiler.sql import identifier, text
 from dbt_openivm.errors import UnsupportedError
 
 MAX_DEPTH = 100
@@ -72,6 +74,8 @@ class Lowering:
         if isinstance(node, exp.Values):
             return self.first(node, lower_values(node, self.facts, self.outer))
         scoped = self.with_ctes(node)
+        if isinstance(node, exp.Pivot):
+            return scoped.query(scoped.pivot(node, node.this, self.outer))
         refuse_modifiers(node)
         if isinstance(node, exp.SetOperation):
             return self.first(node, scoped.set_operation(node))
@@ -111,6 +115,8 @@ class Lowering:
             around: what the item may refer to.
         """
         qualifiers: tuple[str, ...] = ()
+        if item.args.get("pivots"):
+            return self.source(self.unpivoted(item, around), around)
         found = series(item)
         if found is not None and not self.is_macro(item):
             binder = Binder(Scope(Constant((), ()), [], outer=around), self.facts)
@@ -167,6 +173,22 @@ class Lowering:
         # the catalog shows a view's columns as they were when it was last bound; its tables may have more by now
         names = tuple(c.name for c in view.columns)
         return Lowered(lowered.operator, names if len(names) == len(lowered.names) else lowered.names)
+
+    def unpivoted(self, item: exp.Expr, around: Scope | None) -> exp.Subquery:
+        """A FROM item with the PIVOT and UNPIVOT clauses behind it, as a query."""
+        *before, pivot = item.args["pivots"]
+        below = item.copy()
+        below.set("pivots", before)
+        alias = pivot.args.get("alias") or exp.TableAlias(this=identifier(UNNAMED))
+        return exp.Subquery(this=self.pivot(pivot, below, around), alias=alias.copy())
+
+    def pivot(self, pivot: exp.Pivot, source: exp.Expr, around: Scope | None) -> exp.Select:
+        """The SELECT that a PIVOT or UNPIVOT of `source` means."""
+        operator, alias, names, _ = self.source(source, around)
+        scope = Scope(operator, [Binding(alias or UNNAMED, tuple(zip(names, operator.columns, strict=True)))])
+        taken: set[str] = set()
+        named = [(unique_name(name, taken), column(inner)) for name, inner in scope.bindings[0].columns]
+        return selection(pivot, source.copy(), scope, rows_query(Project(operator, tuple(named))), self.facts)
 
     def is_macro(self, item: exp.Expr) -> bool:
         call = item.this if isinstance(item, exp.Table | exp.Lateral) else item
