@@ -43,6 +43,7 @@ class Seen:
     Attributes:
         binding: a hash of what DuckDB makes of the query and of the view.
         programs: programs by node and states of the sources: without batch numbers they repeat.
+        busy: sources whose logs held rows at the last look.
     """
 
     prepared: Prepared
@@ -50,6 +51,7 @@ class Seen:
     turn: int
     binding: int
     programs: dict[Hashable, Sequence[Step]] = field(default_factory=dict)
+    busy: set[str] = field(default_factory=set)
 
 
 class QuickRefresh:
@@ -108,14 +110,14 @@ class QuickRefresh:
         prepared = replace(seen.prepared, started=time.perf_counter())
         prepared.made = seen.prepared.made
         application = QuickApplication(self.session, self.catalog, self.render, prepared)
-        application.programs = seen.programs
+        application.programs, application.busy = seen.programs, seen.busy
         application.binding = seen.binding
         application.unwatched = not coordinator.pins
         result = application.run()
         if result.strategy != "none":
             coordinator.turns[view.key] += 1
             self.note(prepared, coordinator, application.touched, seen.binding)
-            self._seen[view.key].programs.update(seen.programs)
+            self._seen[view.key] = replace(self._seen[view.key], programs=seen.programs, busy=seen.busy)
         return result
 
     def forget(self, key: str) -> None:
@@ -129,6 +131,7 @@ class QuickApplication(Application):
     """A refresh that reads the rows which triggers logged, and removes them."""
 
     programs: dict[Hashable, Sequence[Step]]
+    busy: set[str]
     binding: int
     unwatched: bool
 
@@ -165,8 +168,17 @@ class QuickApplication(Application):
             raise NotQuickError("catalog")
 
     def logged(self, bases: Mapping[str, Base], family: Iterable[ViewRow]) -> dict[str, tuple[int, int]]:
-        """Rows that triggers logged, (added, removed) by source."""
-        queries = [f"SELECT {literal(key)}, {unnumbered_columns(base)}" for key, base in bases.items()]
+        """Rows that triggers logged, (added, removed) by source.
+
+        An empty log shows in the table's metadata; of the others, those that were not empty the last time either are
+        asked at once.
+        """
+        queries = [
+            f"SELECT {literal(key)}, {unnumbered_columns(base)}"
+            if key in self.busy
+            else f"SELECT {literal(key)}, count(*), 0 FROM {base.objects['delta'].sql}"
+            for key, base in bases.items()
+        ]
         queries += [f"SELECT NULL, count(*), {row.row_count} FROM {row.data.sql}" for row in family]
         logged = {}
         for key, added, removed in self.session.execute(" UNION ALL ".join(queries)):
@@ -174,6 +186,12 @@ class QuickApplication(Application):
                 check_count(added, removed)
             else:
                 logged[key] = (int(added), int(removed))
+        late = [key for key, counts in logged.items() if any(counts) and key not in self.busy]
+        for key in late:
+            [(added, removed)] = self.session.execute(f"SELECT {unnumbered_columns(bases[key])}")
+            logged[key] = (int(added), int(removed))
+        self.busy.clear()
+        self.busy.update(key for key, counts in logged.items() if any(counts))
         return logged
 
     def program(self, node: PlanNode, states: Sources, target: Target) -> Sequence[Step]:
