@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+import re
 from itertools import pairwise
+from typing import ClassVar
 
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
@@ -17,6 +19,26 @@ OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE)
 CLOSING = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE)
 BYTES = {"x": "BLOB", "b": "BIT"}
 """Prefixes of literals that are written as strings, and their types."""
+AS_WRITTEN = frozenset(
+    [
+        "APPLY",
+        "ARRAY_CAT",
+        "ARRAY_CONCAT",
+        "DATEDIFF",
+        "DATE_ADD",
+        "DATE_DIFF",
+        "JARO_WINKLER_SIMILARITY",
+        "JSON_EXTRACT",
+        "JSON_EXTRACT_PATH",
+        "JSON_EXTRACT_PATH_TEXT",
+        "JSON_EXTRACT_STRING",
+        "LIST_CONCAT",
+        "LOG10",
+        "LOG2",
+        "MOD",
+        "REDUCE",
+    ]
+)
 FIRST = 1
 """DuckDB counts list elements from 1."""
 LAST = exp.Var(this="NULLS LAST")
@@ -27,6 +49,17 @@ WRITTEN = "openivm_written"
 
 class Parser(DuckDBParser):
     """sqlglot's parser of DuckDB's dialect, with what it forgets that matters to the meaning of a query."""
+
+    # sqlglot would write them as something that is not quite the same
+    FUNCTIONS: ClassVar = {name: made for name, made in DuckDBParser.FUNCTIONS.items() if name not in AS_WRITTEN}
+    FUNC_TOKENS: ClassVar = {*DuckDBParser.FUNC_TOKENS, TokenType.APPLY}
+    # JSON '[1,  2]' keeps its spaces, json('[1,  2]') does not
+    TYPE_LITERAL_PARSERS: ClassVar = {}
+    # a key is a key: j->'a.b' is no path
+    JSON_OPERATORS: ClassVar = {
+        TokenType.ARROW: lambda self, this, path: exp.JSONExtract(this=this, expression=path),
+        TokenType.DARROW: lambda self, this, path: exp.JSONExtractScalar(this=this, expression=path),
+    }
 
     def _parse_expression(self) -> exp.Expr | None:
         """Keep the text of an expression: DuckDB names a column without alias after it."""
@@ -47,7 +80,15 @@ class Parser(DuckDBParser):
         bytes_ = before and before.text.lower() in BYTES and string and string.token_type == TokenType.STRING
         if bytes_ and string.start == before.end + 1:
             return self._parse_bytes()
-        return super()._parse_type(parse_interval, fallback_to_identifier)
+        found = super()._parse_type(parse_interval, fallback_to_identifier)
+        while found is not None and self._curr and self._curr.text == "!" and not self._is_operator_ahead():
+            self._advance()
+            found = exp.Anonymous(this="factorial", expressions=[found])
+        return found
+
+    def _is_operator_ahead(self) -> bool:
+        """Whether the exclamation mark begins an operator, as in ``!~``."""
+        return bool(self._next) and self._next.start == self._curr.end + 1 and self._next.text[:1] in "~="
 
     def _parse_ordered(self, parse_method: Callable[[], exp.Expr | None] | None = None) -> exp.Ordered | None:
         """Keep NULLS LAST: it is DuckDB's default only as long as nobody sets another one.
@@ -106,6 +147,10 @@ def settled(tree: exp.Expr) -> exp.Expr:
     sqlglot counts from 0 inside and adds the 1 on writing, but only where it believes that a list stands before the
     bracket; an expression put in the place of a column would change its mind.
     """
+    for type_ in tree.find_all(exp.DataType):
+        kind = type_.args.get("kind")
+        if isinstance(kind, str) and not re.fullmatch(r"\w+(\.\w+)*", kind):
+            type_.set("kind", ".".join(f'"{part}"' for part in [kind.replace('"', '""')]))
     brackets = [node for node in tree.find_all(exp.Bracket) if not node.args.get("offset")]
     if brackets:
         generator = Dialect.get_or_raise(DIALECT).generator()
