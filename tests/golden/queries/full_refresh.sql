@@ -19,16 +19,6 @@ SELECT id, nextval('numbers') AS n FROM sales
 -- about: Found through the view.
 SELECT product FROM sampled_sales
 
--- name: left_join
--- construct: `LEFT JOIN`
--- cost: delta, matches
-SELECT s.id, p.name FROM sales AS s LEFT JOIN products AS p ON s.product = p.product
-
--- name: semi_join
--- construct: `SEMI JOIN`
--- cost: delta, matches
-SELECT id FROM sales SEMI JOIN products USING (product)
-
 -- name: window
 -- construct: window function
 -- cost: delta, partitions
@@ -44,21 +34,6 @@ SELECT id FROM sales ORDER BY id LIMIT 3
 -- construct: `DISTINCT ON`
 -- cost: delta, partitions
 SELECT DISTINCT ON (product) product, id FROM sales ORDER BY product, id
-
--- name: exists
--- construct: `EXISTS`
--- cost: delta, matches
-SELECT id FROM sales AS s WHERE EXISTS (SELECT 1 FROM products AS p WHERE p.product = s.product)
-
--- name: in_subquery
--- construct: `IN` with a subquery
--- cost: delta, matches
-SELECT id FROM sales WHERE product IN (SELECT product FROM products)
-
--- name: scalar_subquery
--- construct: scalar subquery
--- cost: delta, matches
-SELECT id FROM sales WHERE quantity > (SELECT avg(quantity) FROM sales)
 
 -- name: unnest
 -- construct: `UNNEST`
