@@ -122,9 +122,6 @@ class World:
 LATER: dict[str, tuple[str, ...]] = {
     "left join": ("left", "outer"),
     "full join": ("full join", "full outer", "outer"),
-    "window": ("window", "over", "row_number", "rank", "qualify"),
-    "limit": ("limit", "order by"),
-    "distinct on": ("distinct on",),
     "exists": ("exists", "subquery", "semi"),
     "not in": ("in (", "not in", " in ", "subquery"),
     "scalar subquery": ("subquery", "scalar"),
