@@ -1,6 +1,6 @@
 """Windows, QUALIFY, DISTINCT ON and LIMIT over a query whose columns are known.
 
-Wherever the order decides it is total: by all columns. What then is tied is equal, so the answer is determined as a bag.
+Wherever the order decides it is total: by all columns. What then is tied is equal: the answer is determined as a bag.
 Columns that rounding blurs are left out.
 """
 

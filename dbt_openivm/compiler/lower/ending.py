@@ -103,7 +103,7 @@ def first_of_query(operator: Operator, outputs: Sequence[Output], node: exp.Expr
     order = ending.ordered(node)
     if ending.hidden:
         scope = Scope(operator, [Binding("", tuple((name, out) for name, out, _ in outputs))])
-        items = [(out, column(out)) for _, out, _ in outputs]
+        items: list[tuple[str, exp.Expr]] = [(out, column(out)) for _, out, _ in outputs]
         items += [(name, Binder(scope, facts).bind(value)) for name, value in ending.hidden]
         operator = Project(operator, tuple(items))
     return exactly(limited(operator, order, limit, node), tuple(out for _, out, _ in outputs))

@@ -255,10 +255,8 @@ class SelectList:
             return self.post_column(node, column(node.this.name))
         if isinstance(node, GROUPING):
             return self.grouping(node)
-        if is_subquery(node):
-            return self.postponed(node)
-        if isinstance(node, exp.Window):
-            return self.windows.bound(node, self.post)
+        if (found := self.over_groups(node)) is not None:
+            return found
         refuse(node)
         expanded = expand_macro(node, self.facts)
         if expanded is not None:
@@ -276,6 +274,12 @@ class SelectList:
         if isinstance(node, exp.PositionalColumn):
             return self.post_column(node, column(positional(node, self.scope)[1]))
         return rebuild(node, self.post)
+
+    def over_groups(self, node: exp.Expr) -> exp.Expr | None:
+        """The column of what is computed from several groups, or from what else there is; None for any other node."""
+        if is_subquery(node):
+            return self.postponed(node)
+        return self.windows.bound(node, self.post) if isinstance(node, exp.Window) else None
 
     def key_of(self, node: exp.Expr) -> exp.Expr | None:
         try:
