@@ -77,6 +77,19 @@ def split_name(text: str) -> list[str]:
     return [part[1:-1].replace('""', '"') if part.startswith('"') else part for part in parts]
 
 
+def parse_name(text: object) -> list[str] | None:
+    """The one to three parts of a dotted name, None if it is no such name.
+
+    Example:
+        >>> parse_name('main."my.view"'), parse_name('"unclosed'), parse_name("main.")
+        (['main', 'my.view'], None, None)
+    """
+    part = r'(?:"(?:[^"]|"")+"|[^".\s][^".]*)'
+    if not isinstance(text, str) or not re.fullmatch(rf"{part}(?:\.{part}){{0,2}}", text.strip()):
+        return None
+    return split_name(text.strip())
+
+
 def internal_schema(schema: str) -> str:
     """The schema that holds the internals of the relations of `schema`."""
     return PREFIX + schema

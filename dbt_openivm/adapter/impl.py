@@ -65,6 +65,17 @@ class OpenIvmAdapter(DuckDBAdapter):
         """Whether this run compiles models over none or some of their rows (`--empty`, `--sample`)."""
         return operations.is_limited_run(self.config)
 
+    @available.parse_none
+    def ivm_limited_query(self, context: Mapping[str, Any]) -> str:
+        """The query of a model in a limited run, over what its parents' queries say now."""
+        with as_dbt_errors():
+            return self._refresher.limited_query(context)
+
+    @available.parse_none
+    def ivm_validated(self, context: Mapping[str, Any]) -> None:
+        """Let the models below read this model's query in place of the view that is there."""
+        self._refresher.validated(context)
+
     @available.parse(lambda *_, **__: False)
     def ivm_is_maintained(self, relation: Any) -> bool:
         """Whether a relation is in the catalog of maintained views."""

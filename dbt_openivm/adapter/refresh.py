@@ -11,6 +11,7 @@ from dbt.adapters.contracts.connection import AdapterResponse
 from dbt.adapters.events.logging import AdapterLogger
 
 from dbt_openivm.adapter.config import misspelt, relation_key, source_captures, view_config
+from dbt_openivm.adapter.limited import Limited
 from dbt_openivm.adapter.places import locator
 from dbt_openivm.adapter.session import DbtSession
 from dbt_openivm.engine.database import check_writable
@@ -85,6 +86,7 @@ class Refresher:
         self._ready: set[str] = set()
         self._captures: tuple[str, dict[str, str]] | None = None
         self._warned: set[str] = set()
+        self._limited = Limited()
 
     @property
     def session(self) -> DbtSession:
@@ -147,6 +149,17 @@ class Refresher:
         """Bring the view up to date inside dbt's open transaction."""
         maintainer, prepared = self._open.refresh
         return IvmResponse.of(maintainer.apply(prepared))
+
+    def limited_query(self, context: Context) -> str:
+        """The query of a model under `--empty` or `--sample`, over the queries of the models that it reads."""
+        statements, query = self._limited.read(context)
+        for statement in statements:
+            self.session.execute(statement)
+        return query
+
+    def validated(self, context: Context) -> None:
+        """Note that a model was validated, but not built."""
+        self._limited.note(context)
 
     def release(self) -> None:
         """Let go of what `prepare` pinned and `lock` locked; whatever is still uncommitted failed."""

@@ -60,9 +60,9 @@ class BagProgram(NodeProgram):
         fragments = delta(self.node.core, context)
         if not fragments:
             return []
-        return [*filled(context), *self.changes(fragments, target), *dropped(context)]
+        return [*filled(context), *self.changes(states, fragments, target), *dropped(context)]
 
-    def changes(self, fragments: list[Fragment], target: Target) -> list[Step]:
+    def changes(self, states: Mapping[str, SourceState], fragments: list[Fragment], target: Target) -> list[Step]:
         unweighted = all(fragment.weight is None for fragment in fragments)
         if unweighted and not target.publish:
             query = sql.text(sql.union_all([self.rows(fragment) for fragment in fragments]))
@@ -74,19 +74,46 @@ class BagProgram(NodeProgram):
                     counts=True,
                 )
             ]
-        return self.consolidated(fragments, target)
+        return self.consolidated(states, fragments, target)
 
-    def consolidated(self, fragments: list[Fragment], target: Target) -> list[Step]:
+    def consolidated(self, states: Mapping[str, SourceState], fragments: list[Fragment], target: Target) -> list[Step]:
         """Consolidate the delta per row, delete -n copies, insert +n copies."""
         query = sql.text(sql.union_all([self.rows(fragment, weighted=True) for fragment in fragments]))
         columns = column_list(self.names)
         shared = {"delta": DELTA, "columns": columns, "weight": f'"{MULTIPLICITY}"'}
-        outputs, keys, same = self.comparison(target)
+        outputs, keys, _ = self.comparison(target)
         steps = [
             Step(
                 "ivm_consolidate", {**shared, "query": query, "outputs": outputs, "keys": keys}, "consolidate the delta"
             ),
             Step("ivm_count_copies", shared, "count the changes", returns=("deletions", "insertions")),
+            *(self.recomputed(states, target) if self.hides_rowid else self.changed_copies(shared, target)),
+        ]
+        if target.publish:
+            steps.append(
+                Step(
+                    "ivm_publish_delta",
+                    {**shared, "log": target.log, "version": target.version},
+                    "publish the delta",
+                    after="consolidate the delta",
+                )
+            )
+        return [*steps, drop(DELTA)]
+
+    @property
+    def hides_rowid(self) -> bool:
+        """Whether a visible column has the name by which DuckDB calls its row numbers."""
+        return any(name.lower() == "rowid" for name in self.names)
+
+    def recomputed(self, states: Mapping[str, SourceState], target: Target) -> list[Step]:
+        """Without row numbers, some of several copies of a row cannot be deleted."""
+        return [
+            Step("ivm_create_state", {"target": target.data, "query": self.state_query(states)}, "recompute the state")
+        ]
+
+    def changed_copies(self, shared: Mapping[str, object], target: Target) -> list[Step]:
+        _, _, same = self.comparison(target)
+        return [
             Step(
                 "ivm_delete_copies",
                 {**shared, "target": target.data, "same": same},
@@ -103,16 +130,6 @@ class BagProgram(NodeProgram):
                 counts=True,
             ),
         ]
-        if target.publish:
-            steps.append(
-                Step(
-                    "ivm_publish_delta",
-                    {**shared, "log": target.log, "version": target.version},
-                    "publish the delta",
-                    after="consolidate the delta",
-                )
-            )
-        return [*steps, drop(DELTA)]
 
     def comparison(self, target: Target) -> tuple[list[str], list[str], list[str]]:
         """What a consolidated row shows, what rows are grouped by, when a row of the state is one of the delta."""

@@ -11,8 +11,11 @@ from dbt_openivm.engine.maintain import Maintainer
 from dbt_openivm.engine.render import render
 from dbt_openivm.engine.session import DuckDBSession
 from dbt_openivm.engine.types import CAPTURES, REFRESH_MODES, RefreshResult, ViewInfo, ViewSpec
-from dbt_openivm.errors import ConfigError
-from dbt_openivm.names import RelationName, split_name
+from dbt_openivm.errors import ConfigError, QueryError
+from dbt_openivm.names import RelationName, literal, parse_name, quote
+
+EXPECTED = "Expected name, schema.name or database.schema.name; a part may be quoted."
+SYSTEM_SCHEMAS = ("information_schema", "pg_catalog")
 
 
 class IvmEngine:
@@ -50,7 +53,7 @@ class IvmEngine:
         refresh_mode: str = "auto",
         clock: Clock | None = None,
     ) -> None:
-        check(capture, captures or {}, refresh_mode)
+        check(connection, capture, captures, refresh_mode)
         self.session = DuckDBSession(connection)
         [(self.database,)] = self.session.execute("SELECT current_database()")
         check_writable(self.session, self.database)
@@ -69,9 +72,12 @@ class IvmEngine:
 
         Raises:
             QueryError: the query is not valid.
+            ConfigError: there is no such schema, or `captures` names a relation that does not exist.
         """
-        spec = self.spec(self.view_name(name), sql)
-        return self.maintainer.run(spec)[0].info
+        view = self.view_name(name)
+        self.check_schema(view)
+        self.check_captures()
+        return self.maintainer.run(self.spec(view, sql))[0].info
 
     def refresh(self, name: str, full: bool = False) -> RefreshResult:
         """Bring a view to exactly what its query says now. Parents are refreshed by their own calls.
@@ -94,6 +100,8 @@ class IvmEngine:
     # -----------------------------------------------------------------------------------------------------------------
 
     def spec(self, view: RelationName, sql: str, full: bool = False) -> ViewSpec:
+        if not isinstance(sql, str):
+            raise QueryError(f"The query of a view is {sql!r}, expected the text of one SELECT.")
         return ViewSpec(view, sql, self.refresh_mode, full, self.capture, self.captures)
 
     def view_name(self, name: str) -> RelationName:
@@ -102,8 +110,8 @@ class IvmEngine:
         Raises:
             ConfigError: it is no name, or lies in another database than this engine's.
         """
-        if not 1 <= len(split_name(name)) <= 3:
-            raise ConfigError(f"{name!r} is no name of a view. Expected view, schema.view or database.schema.view.")
+        if parse_name(name) is None:
+            raise ConfigError(f"{name!r} is no name of a view. {EXPECTED}")
         view = self.resolve(name, self._schema())
         if view.database.lower() != self.database.lower():
             raise ConfigError(
@@ -112,9 +120,42 @@ class IvmEngine:
             )
         return view
 
+    def check_schema(self, view: RelationName) -> None:
+        """Refuse a schema that does not exist.
+
+        Raises:
+            ConfigError: with what to do.
+        """
+        here = f"database_name = {literal(self.database)} AND lower(schema_name) = {literal(view.schema.lower())}"
+        found = self.session.execute(f"SELECT 1 FROM duckdb_schemas() WHERE {here}")
+        if not found or view.schema.lower() in SYSTEM_SCHEMAS:
+            raise ConfigError(
+                f"The view {view} would lie in the schema {view.schema}, which does not exist. Nothing was changed. "
+                f"Create it first: CREATE SCHEMA {quote(self.database)}.{quote(view.schema)}"
+            )
+
+    def check_captures(self) -> None:
+        """Refuse captures of what does not exist: a misspelt name would do nothing.
+
+        Raises:
+            ConfigError: with the names.
+        """
+        if not self.captures:
+            return
+        there = "UNION ALL ".join(
+            f"SELECT lower(database_name || '.' || schema_name || '.' || {kind}_name) FROM duckdb_{kind}s() "
+            for kind in ("table", "view")
+        )
+        unknown = self.captures.keys() - {key for (key,) in self.session.execute(there)}
+        if unknown:
+            raise ConfigError(
+                f"`captures` names {', '.join(sorted(unknown))}, but there is no such table or view. Nothing was "
+                "changed. Correct the name, or create the table first."
+            )
+
     def resolve(self, name: str, schema: str | None = None) -> RelationName:
         """A name of one to three dotted parts; parts may be quoted. `schema` is the current one, if it is known."""
-        parts = split_name(name)
+        parts = parse_name(name) or [name]
         database = parts[-3] if len(parts) > 2 else self.database
         return RelationName(database, parts[-2] if len(parts) > 1 else schema or self._schema(), parts[-1])
 
@@ -122,15 +163,23 @@ class IvmEngine:
         return self.session.current_schema()
 
 
-def check(capture: str, captures: Mapping[str, str], refresh_mode: str) -> None:
+def check(connection: object, capture: object, captures: object, refresh_mode: object) -> None:
     """Refuse settings that do not exist, all at once.
 
     Raises:
-        ConfigError: a capture or refresh mode is unknown.
+        ConfigError: what is wrong, what was expected.
     """
-    problems = [
+    problems = []
+    if not hasattr(connection, "execute"):
+        problems.append(f"connection is {connection!r}, expected a DuckDBPyConnection, as duckdb.connect() returns it")
+    if captures is not None and not isinstance(captures, Mapping):
+        problems.append(f"captures is {captures!r}, expected a mapping of source names to captures")
+        captures = None
+    named = dict(captures or {})
+    problems += [f"captures names {name!r}. {EXPECTED}" for name in named if parse_name(name) is None]
+    problems += [
         f"capture of {name} is {kind!r}, expected one of {', '.join(CAPTURES)}"
-        for name, kind in {"every source": capture, **captures}.items()
+        for name, kind in {"every source": capture, **{str(name): kind for name, kind in named.items()}}.items()
         if kind not in CAPTURES
     ]
     if refresh_mode not in REFRESH_MODES:

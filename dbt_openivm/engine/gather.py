@@ -324,7 +324,7 @@ def describe(session: Session, query: str) -> tuple[Column, ...]:
     return tuple(Column(row[0], row[1]) for row in session.execute(f"DESCRIBE {query}"))
 
 
-def output_columns(session: Session, query: str) -> tuple[Column, ...]:
+def output_columns(session: Session, query: str, view: RelationName) -> tuple[Column, ...]:
     """Names and types of the table that CREATE TABLE AS would make of the query.
 
     Raises:
@@ -336,8 +336,8 @@ def output_columns(session: Session, query: str) -> tuple[Column, ...]:
     except Exception as error:
         words = str(error).split("\n\nLINE ")[0]  # the line shown would be of our DESCRIBE
         raise QueryError(
-            f"DuckDB refuses the query of the view: {words}\nNothing was changed. Correct the query or what it reads, "
-            "then run again."
+            f"DuckDB refuses the query of the view {view}: {words}\nNothing was changed. Correct the query or what it "
+            "reads, then run again."
         ) from error
     names = [column.name.lower() for column in columns]
     if len(set(names)) == len(names):

@@ -20,6 +20,7 @@ from dbt_openivm.engine.quick import QuickRefresh
 from dbt_openivm.engine.renamed import adopt, old_names
 from dbt_openivm.engine.render import Renderer
 from dbt_openivm.engine.session import Session
+from dbt_openivm.engine.shadowed import check_functions
 from dbt_openivm.engine.stage import Staging
 from dbt_openivm.engine.types import RefreshResult, ViewSpec
 from dbt_openivm.errors import OpenIvmError, QueryError, UnsafeError
@@ -55,8 +56,13 @@ class Maintainer:
     # --- set-up ------------------------------------------------------------------------------------------------------
 
     def setup(self) -> None:
-        """Create the catalog if it is not there. Own transaction; any number of times, from any thread."""
+        """Create the catalog if it is not there. Own transaction; any number of times, from any thread.
+
+        Raises:
+            UnsafeError: macros stand in the way; see `check_functions`.
+        """
         with _SETUP:
+            check_functions(self.session, self.catalog.database)
             if not self.catalog.exists():
                 self.transaction(self.catalog.create)
             for name in old_names(self.session, self.catalog):
@@ -101,7 +107,7 @@ class Maintainer:
         except OpenIvmError:
             raise
         except Exception as error:
-            if spec_of("").refresh_mode != "auto":
+            if spec_of("").refresh_mode != "auto" or "duckdb" not in type(error).__module__:
                 raise
             result = self.alone(view, lambda: self._rerun(view, lambda sql: replace(spec_of(sql), refresh_mode="full")))
             reason = f"{FAILED} ({str(error).splitlines()[0]})"
@@ -144,6 +150,7 @@ class Maintainer:
         except OpenIvmError:
             raise
         except Exception:
+            check_functions(self.session, self.catalog.database)
             if self.catalog.exists():
                 raise
         self._coordinator = self._preparer = None

@@ -12,15 +12,19 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import sqlglot
 
 from dbt_openivm.__version__ import version
 from dbt_openivm.compiler.algebra import Operator
 from dbt_openivm.compiler.clock import CLOCK
 from dbt_openivm.compiler.compile import Analysis, analyse, finish, settle
 from dbt_openivm.compiler.facts import Column, CompileFacts
-from dbt_openivm.compiler.lower.reading import called_names
+from dbt_openivm.compiler.lower.reading import called_names, read
 from dbt_openivm.compiler.plan import FULL_REFRESH, RefreshPlan
 from dbt_openivm.compiler.probe import rows_query
+from dbt_openivm.compiler.sql import text
 from dbt_openivm.engine.catalog import Cursor, ViewRow
 from dbt_openivm.engine.gather import IsView, describe, gather, output_columns, with_types
 from dbt_openivm.engine.session import Session
@@ -106,7 +110,9 @@ class Planner:
 
     def reshaped(self, spec: ViewSpec, outline: Outline) -> bool:
         """The columns of a query that the compiler does not understand may follow the data, as those of PIVOT do."""
-        return outline.refresh_type == FULL_REFRESH and outline.output != output_columns(self.session, spec.sql)
+        return outline.refresh_type == FULL_REFRESH and outline.output != output_columns(
+            self.session, spec.sql, spec.name
+        )
 
     def plan(self, spec: ViewSpec, facts: CompileFacts, row: ViewRow | None) -> Made:
         """The plan itself, after `outline`."""
@@ -122,8 +128,8 @@ def digest(query: str, facts: CompileFacts) -> str:
     relations = [repr(relation) for _, relation in sorted(facts.relations.items())]
     others = [sorted(facts.databases), sorted(facts.volatile_functions), sorted(facts.aggregate_functions)]
     named = [sorted(facts.macros.items()), sorted(facts.names.items())]
-    text = repr((version, query, facts.search_path, facts.settings, relations, others, named))
-    return hashlib.sha256(text.encode()).hexdigest()
+    everything = repr((version, query, facts.search_path, facts.settings, relations, others, named))
+    return hashlib.sha256(everything.encode()).hexdigest()
 
 
 def remembered(
@@ -165,7 +171,7 @@ def make_plan(session: Session, spec: ViewSpec, facts: CompileFacts) -> Made:
     Raises:
         QueryError: DuckDB refuses the query, or it is no single SELECT.
     """
-    shaped = replace(facts, output=output_columns(session, spec.sql))
+    shaped = replace(facts, output=output_columns(session, spec.sql, spec.name))
     refuse_names(spec, shaped)
     analysis, shaped = settle(spec.sql, shaped, lambda probe: told(session, probe))
     if analysis.operator is not None and (name := misread_function(session, analysis)):
@@ -191,7 +197,11 @@ def misread_function(session: Session, analysis: Analysis) -> str | None:
     """A user's macro or function that the query calls, but the tree does not: sqlglot has its own idea of the name."""
     texts = [analysis.sql, *analysis.closure.texts]
     called = set().union(*map(called_names, texts)) - analysis.closure.functions
-    suspects = called - {name for name in built_in_names(session, called) if not is_qualified(name, texts)}
+    found = {name for name in built_in_names(session, called) if not is_qualified(name, texts)}
+    registered = python_functions(session, found & rewritten_names(texts))
+    if registered:
+        return min(registered)
+    suspects = called - found
     if not suspects:
         return None
     listed = ", ".join(map(literal, sorted(suspects)))
@@ -209,6 +219,42 @@ def built_in_names(session: Session, names: Iterable[str]) -> list[str]:
     calls = [f"SELECT {quote(name)}(openivm_no_such_argument := 0)" for name in asked]
     rows = session.execute(f"SELECT {', '.join(f'json_serialize_plan({literal(call)})' for call in calls) or 'NULL'}")
     return [name for name, answer in zip(asked, rows[0], strict=False) if "No function matches" in answer]
+
+
+def rewritten_names(texts: Iterable[str]) -> set[str]:
+    """Functions that the texts call and sqlglot would call by another name.
+
+    The texts of views and macros begin with what they are: ``view main.v: SELECT ..``.
+    """
+    result: set[str] = set()
+    for query in texts:
+        try:
+            body = re.sub(r"^(view|macro) .*?: ", "", query, count=1)
+            result |= called_names(body) - called_names(text(read(body)))
+        except sqlglot.errors.SqlglotError:
+            continue
+    return result
+
+
+def python_functions(session: Session, names: set[str]) -> set[str]:
+    """Those of the names that Python registered; DuckDB lists them like its own functions, but for a description."""
+    if not names:
+        return set()
+    rows = session.execute(
+        "SELECT DISTINCT lower(function_name) FROM duckdb_functions() WHERE description IS NULL "
+        f"AND function_type = 'scalar' AND lower(function_name) IN ({', '.join(map(literal, sorted(names)))})"
+    )
+    return {str(name) for (name,) in rows} - shipped_functions() if rows else set()
+
+
+@lru_cache(maxsize=1)
+def shipped_functions() -> frozenset[str]:
+    """The functions that DuckDB comes with."""
+    import duckdb
+
+    with duckdb.connect(":memory:") as connection:
+        rows = connection.execute("SELECT DISTINCT lower(function_name) FROM duckdb_functions()").fetchall()
+    return frozenset(name for (name,) in rows)
 
 
 def is_qualified(name: str, texts: Iterable[str]) -> bool:

@@ -18,8 +18,8 @@ from dbt_openivm.engine.reasons import column_changes, missed_changes
 from dbt_openivm.engine.session import Session
 from dbt_openivm.engine.shapes import source_is_whole, view_is_whole
 from dbt_openivm.engine.types import ViewInfo, ViewSpec
-from dbt_openivm.errors import QueryError, UnsafeError, UnsupportedError
-from dbt_openivm.names import PREFIX, RelationName, quote, split_name, visible_view
+from dbt_openivm.errors import ConfigError, QueryError, UnsafeError, UnsupportedError
+from dbt_openivm.names import CATALOG_SCHEMA, PREFIX, RelationName, quote, split_name, visible_view
 
 BUILD, REBUILD, REFRESH = "build", "rebuild", "refresh"
 DAMAGED = "its internal objects were changed from outside"
@@ -169,6 +169,12 @@ class Preparer:
         self.planner.make(spec, gather(self.session, spec.sql, maintained(views)).facts)
 
     def check(self, spec: ViewSpec, plan: Outline) -> None:
+        internal = spec.name.schema.lower() == CATALOG_SCHEMA or spec.name.schema.lower().startswith(PREFIX)
+        if internal or spec.name.name.lower().startswith(PREFIX):
+            raise ConfigError(
+                f"The view {spec.name} has a name that dbt-openivm keeps for its own objects: the schema "
+                f"{CATALOG_SCHEMA} and what starts with {PREFIX}. Choose another name or schema."
+            )
         temporary = [key.rsplit(".", 1)[-1] for key in plan.sources if key.startswith("temp.")]
         if temporary:
             raise QueryError(

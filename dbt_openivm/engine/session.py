@@ -37,7 +37,15 @@ class DuckDBSession:
         self._idle = False
 
     def execute(self, sql: str) -> list[Row]:
-        result = self.connection.execute(sql)
+        try:
+            result = self.connection.execute(sql)
+        except Exception as error:
+            if "Current transaction is aborted" in str(error):
+                raise UnsafeError(
+                    "A statement failed in the transaction that is open on this connection. Nothing was changed. "
+                    "Roll it back first."
+                ) from error
+            raise
         rows: Sequence[Row] = result.fetchall() if result.description else []
         return list(rows)
 

@@ -215,6 +215,21 @@ def test_empty_run_on_a_fresh_database(shop: Project) -> None:
     shop.assert_equal("by_product", BY_PRODUCT.format("(SELECT * FROM sales WHERE price > 50)"))
 
 
+def test_empty_run_on_a_built_project_with_a_new_column(shop: Project) -> None:
+    shop.run()
+    before = shop.rows("by_product")
+    shop.model("clean", f"select *, price * 2 as twice from {SOURCE} where price > 50")
+    shop.model("by_product", "select product, sum(twice) as twice from {{ ref('clean') }} group by product")
+    shop.model("more", "select count(twice) as n from {{ ref('by_product') }}")
+    assert "VALIDATED" in shop.run("--empty").text
+    assert shop.rows("by_product") == before
+    shop.model("more", "select count(nothing) as n from {{ ref('by_product') }}")
+    assert "nothing" in shop.fail("run", "--empty").error("more")
+    shop.model("more", "select count(twice) as n from {{ ref('by_product') }}")
+    shop.run()
+    shop.assert_equal("by_product", "SELECT product, sum(price * 2) FROM sales WHERE price > 50 GROUP BY product")
+
+
 def test_empty_run_shows_errors(shop: Project) -> None:
     shop.model("clean", f"select nothing from {SOURCE}")
     assert "nothing" in shop.fail("run", "--empty").error("clean")
