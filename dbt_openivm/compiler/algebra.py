@@ -540,7 +540,41 @@ class TopK(Operator):
         return self, (used | names_of(self.order),)
 
 
-NODES = (Aggregate, Keyed, TopK)
+@dataclass(frozen=True, eq=False)
+class Recursive(Operator):
+    """A recursive CTE: the rows of `base`, and those that `step` makes of the rows that it made before, until none.
+
+    Attributes:
+        step: reads the rows of the last round through a scan of `working`.
+        working: a relation that stands for these rows; its columns are called as those of the CTE.
+        distinct: UNION instead of UNION ALL: rows that were there before are left out.
+        keys: USING KEY: later rows replace earlier ones of the same key; empty without.
+        types: types of the columns, those of `base`; None before they are resolved, or unknown.
+    """
+
+    base: Operator
+    step: Operator
+    working: Relation
+    distinct: bool
+    keys: tuple[str, ...] = ()
+    types: tuple[str, ...] | None = None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.base.columns
+
+    @property
+    def inputs(self) -> tuple[Operator, ...]:
+        return (self.base, self.step)
+
+    def with_inputs(self, inputs: tuple[Operator, ...]) -> Operator:
+        return replace(self, base=inputs[0], step=inputs[1])
+
+    def narrowed(self, used: set[str]) -> Narrowed:  # noqa: ARG002 - every column decides what the next round finds
+        return self, (set(self.base.columns), set(self.step.columns))
+
+
+NODES = (Aggregate, Keyed, TopK, Recursive)
 """Operators that need a state of their own."""
 
 

@@ -16,7 +16,7 @@ from dbt_openivm.compiler import sql
 CLOCK = "clock"
 """The clock's key among the sources of a view."""
 
-_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - in UTC, which `literal` says
+_EPOCH = datetime(1970, 1, 1)
 
 NODES: tuple[tuple[type[exp.Expr], str], ...] = (
     (exp.CurrentTimestamp, "now()"),

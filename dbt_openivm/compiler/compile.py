@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -10,10 +11,10 @@ from dataclasses import dataclass, replace
 import sqlglot
 
 from dbt_openivm.__version__ import version
-from dbt_openivm.compiler.algebra import Operator, Scan, TopK
+from dbt_openivm.compiler.algebra import Operator, Recursive, Scan, TopK
 from dbt_openivm.compiler.bag import BagProgram
 from dbt_openivm.compiler.decompose import decompose
-from dbt_openivm.compiler.facts import NODE, Column, CompileFacts, Relation
+from dbt_openivm.compiler.facts import NODE, RECURSION, Column, CompileFacts, Relation
 from dbt_openivm.compiler.full import FullProgram
 from dbt_openivm.compiler.grouped import GroupedProgram
 from dbt_openivm.compiler.keyed import KeyedProgram
@@ -24,11 +25,16 @@ from dbt_openivm.compiler.lower.types import TypeWanted
 from dbt_openivm.compiler.plan import FULL_REFRESH, NodeProgram, PlanNode, RefreshPlan
 from dbt_openivm.compiler.probe import probes, resolve_types
 from dbt_openivm.compiler.prune import prune
+from dbt_openivm.compiler.recursion import RecomputeProgram, RecursiveProgram, is_linear
 from dbt_openivm.compiler.split import Node, split
 from dbt_openivm.compiler.sql import text
 from dbt_openivm.compiler.top_k import TopKProgram
 from dbt_openivm.compiler.volatile import Closure, changing, closure
 from dbt_openivm.errors import UnsupportedError
+
+
+MARKS = re.compile("\x1b\\[[0-9]*m")
+"""What sqlglot underlines in a terminal with."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +79,7 @@ def analyse(query: str, facts: CompileFacts) -> Analysis:
     except UnsupportedError as error:
         return Analysis(query, None, f"{error} cannot be maintained incrementally yet", (), reached)
     except sqlglot.errors.SqlglotError as error:
-        return Analysis(query, None, f"the SQL could not be parsed by the compiler ({error})", (), reached)
+        return Analysis(query, None, f"the SQL could not be parsed by the compiler ({MARKS.sub('', str(error))})", (), reached)
 
 
 def settle(query: str, facts: CompileFacts, describe: Callable[[str], tuple[str, ...]]) -> tuple[Analysis, CompileFacts]:
@@ -151,12 +157,16 @@ def compile(query: str, facts: CompileFacts) -> RefreshPlan:  # noqa: A001 - the
 
 def plan_node(node: Node, facts: CompileFacts) -> PlanNode:
     names = tuple(c.name for c in facts.output) if node.number is None and facts.output else node.columns
-    scans = [op for core in node.cores for op in core.walk() if isinstance(op, Scan)]
+    scans = [op for core in node.cores for op in core.walk() if isinstance(op, Scan) and op.relation.kind != RECURSION]
     keys = tuple(dict.fromkeys(scan.relation.key for scan in scans))
     types = tuple(column.type for column in facts.output) if node.number is None else ()
     program: NodeProgram
     if node.top is None:
         program = BagProgram(node, names, types)
+    elif isinstance(node.top, Recursive):
+        top = node.top
+        maintained = top.distinct and not top.keys and is_linear(top.step, top.working.key)
+        program = RecursiveProgram(node, names) if maintained else RecomputeProgram(node, names)
     elif isinstance(node.top, TopK):
         program = TopKProgram(node, names)
     elif node.aggregate is not None:
@@ -187,7 +197,7 @@ def used_columns(operator: Operator) -> dict[str, tuple[Column, ...]]:
     used: dict[str, set[str]] = {}
     relations: dict[str, Relation] = {}
     for op in operator.walk():
-        if isinstance(op, Scan) and op.relation.kind != NODE:
+        if isinstance(op, Scan) and op.relation.kind not in (NODE, RECURSION):
             relations[op.relation.key] = op.relation
             used.setdefault(op.relation.key, set()).update(source for _, source in op.names)
     return {key: tuple(c for c in relation.columns if c.name in used[key]) for key, relation in relations.items()}

@@ -9,6 +9,7 @@ BASE = "base"
 VISIBLE = "visible"
 SQL_VIEW = "sql_view"
 NODE = "node"
+RECURSION = "recursion"
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,8 @@ class Relation:
         key: its identity, lower case ``database.schema.name`` (or the text of a table function).
         sql: the text that reads it live in FROM.
         columns: all its columns, in order.
-        kind: `BASE`, `VISIBLE` (another ivm_view) or `SQL_VIEW` (a plain view, inlined).
+        kind: `BASE`, `VISIBLE` (another ivm_view), `SQL_VIEW` (a plain view, inlined), `NODE` (an internal view) or
+            `RECURSION` (what a recursive CTE reads of itself).
         definition: the SELECT of a plain view, else None.
         context: (database, schema) in which the names of `definition` are looked up first.
     """

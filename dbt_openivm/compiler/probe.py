@@ -13,7 +13,18 @@ from dataclasses import replace
 from sqlglot import exp
 
 from dbt_openivm.compiler import sql
-from dbt_openivm.compiler.algebra import Aggregate, Operator, OuterJoin, Project, Scan, SemiJoin, TopK, UnionAll, column
+from dbt_openivm.compiler.algebra import (
+    Aggregate,
+    Operator,
+    OuterJoin,
+    Project,
+    Recursive,
+    Scan,
+    SemiJoin,
+    TopK,
+    UnionAll,
+    column,
+)
 from dbt_openivm.compiler.rules import Context, SourceState, new
 
 Types = tuple[str, ...]
@@ -56,6 +67,8 @@ def probes(operator: Operator) -> list[str]:
             wanted.extend(rows_query(part) for part in (op, *op.children))
         elif isinstance(op, SemiJoin | OuterJoin):
             wanted.extend(rows_query(part) for part in op.inputs if part.columns)
+        elif isinstance(op, Recursive):
+            wanted.append(rows_query(op.base))
         elif isinstance(op, TopK):
             wanted.append(rows_query(op.child))
         elif isinstance(op, Aggregate) and op.calls:
@@ -105,6 +118,8 @@ def resolve_types(operator: Operator, types: Mapping[str, Types]) -> Operator:
             return UnionAll(tuple(retyped(child, wanted, have) for child, have in zip(inputs, answers, strict=True)))
         if isinstance(op, SemiJoin | OuterJoin):
             return replace(op, left=inputs[0], right=inputs[1], types=side_types(op, types))
+        if isinstance(op, Recursive):
+            return replace(op, base=inputs[0], step=inputs[1], types=types.get(rows_query(op.base)))
         if isinstance(op, TopK):
             return replace(op, child=inputs[0], types=side_types(op, types))
         if isinstance(op, Aggregate):

@@ -16,11 +16,12 @@ from dbt_openivm.compiler.algebra import (
     Filter,
     Operator,
     Project,
+    Recursive,
     Scan,
     column,
     shared_operators,
 )
-from dbt_openivm.compiler.facts import NODE, Column, Relation
+from dbt_openivm.compiler.facts import NODE, RECURSION, Column, Relation
 from dbt_openivm.compiler.sql import substitute
 
 Items = tuple[tuple[str, exp.Expr], ...]
@@ -74,7 +75,7 @@ class _Splitter:
 
     def core(self, operator: Operator) -> Operator:
         """`operator` with every non-linear part replaced by a scan of an internal node."""
-        if self.foldable(operator) is not None:
+        if self.foldable(operator) is not None and not unbound(operator):
             return self.scan(operator)
         return operator.with_inputs(tuple(self.core(child) for child in operator.inputs))
 
@@ -91,6 +92,8 @@ class _Splitter:
             below = below.child
             if id(below) in self.shared:
                 return None
+        if isinstance(below, Recursive) and not is_renaming(operator):
+            return None  # its state is the whole CTE, which the next round is derived from
         return below if isinstance(below, NODES) else None
 
     def scan(self, operator: Operator) -> Scan:
@@ -111,6 +114,22 @@ class _Splitter:
         items, having = fold(operator)
         cores = tuple(self.core(child) for child in top.inputs)
         return Node(number, cores, top.with_inputs(cores), items, having)
+
+
+def is_renaming(operator: Operator) -> bool:
+    """Whether a chain of projections shows all columns of the operator below it, once each."""
+    while isinstance(operator, Project):
+        read = [value.name for _, value in operator.items if isinstance(value, exp.Column)]
+        if sorted(read) != sorted(operator.child.columns) or len(read) != len(operator.items):
+            return False
+        operator = operator.child
+    return not isinstance(operator, Filter)
+
+
+def unbound(operator: Operator) -> bool:
+    """Whether an operator stands inside the step of a recursive CTE and reads its rows: it is no view of its own."""
+    read = {op.relation.key for op in operator.walk() if isinstance(op, Scan) and op.relation.kind == RECURSION}
+    return bool(read - {op.working.key for op in operator.walk() if isinstance(op, Recursive)})
 
 
 def fold(operator: Operator) -> tuple[Items, exp.Expr | None]:

@@ -278,6 +278,7 @@ class Application:
     def new_row(self, node: PlanNode, old: ViewRow | None, keep_generation: bool) -> ViewRow:
         spec, made = self.prepared.spec, self.prepared.made
         is_root = node.number is None
+        sources = [*self.plan.sources, *([CLOCK] if self.plan.clock else [])]
         data, visible, log = self.objects(node.number, old)
         return ViewRow(
             key=self.row_key(node),
@@ -298,7 +299,7 @@ class Application:
             row_count=0,
             digest=digest(spec.sql, self.prepared.facts) if is_root else None,
             types=types_to_json(made.types) if is_root else "[]",
-            sources=json.dumps(sorted([*self.plan.sources, *([CLOCK] if self.plan.clock else [])])) if is_root else "[]",
+            sources=json.dumps(sorted(sources)) if is_root else "[]",
             volatile=self.plan.volatile,
             project=spec.project,
         )

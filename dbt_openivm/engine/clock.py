@@ -1,4 +1,4 @@
-"""The clock as a source: the instant that a refresh pins, and the rows that crossed a moving boundary since the last."""
+"""The clock as a source: the instant that a refresh pins, and the rows that crossed a boundary since the last one."""
 
 from __future__ import annotations
 

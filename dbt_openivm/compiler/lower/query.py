@@ -13,8 +13,10 @@ from dbt_openivm.compiler.lower.ending import first_of_query
 from dbt_openivm.compiler.lower.calls import plain_calls
 from dbt_openivm.compiler.lower.elements import series, series_rows
 from dbt_openivm.compiler.lower.expressions import Binder, function_name
+from dbt_openivm.compiler.lower.lowered import Lowered
 from dbt_openivm.compiler.lower.macros import expand_call
 from dbt_openivm.compiler.lower.reading import read
+from dbt_openivm.compiler.lower.recursion import recursive
 from dbt_openivm.compiler.lower.pivot import UNNAMED, selection
 from dbt_openivm.compiler.lower.references import FILE_READERS
 from dbt_openivm.compiler.lower.scope import Binding, Scope
@@ -26,14 +28,6 @@ from dbt_openivm.compiler.sql import identifier, text
 from dbt_openivm.errors import UnsupportedError
 
 MAX_DEPTH = 100
-
-
-@dataclass(frozen=True)
-class Lowered:
-    """A query's operator tree, with the names of its columns as the user wrote them (not necessarily unique)."""
-
-    operator: Operator
-    names: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -96,8 +90,9 @@ class Lowering:
         for cte in clause.expressions:
             name = cte.alias
             if clause.recursive and reads(cte.this, name):
-                raise UnsupportedError(f"the recursive CTE {name}{place(cte)}")
-            lowered = scoped.query(cte.this)
+                lowered = recursive(cte, scoped, self.number())
+            else:
+                lowered = scoped.query(cte.this)
             names = tuple(part.name for part in cte.args["alias"].columns)
             lowered = Lowered(lowered.operator, names + lowered.names[len(names) :])
             scoped = replace(scoped, ctes={**scoped.ctes, name.lower(): lowered})

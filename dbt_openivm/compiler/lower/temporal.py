@@ -4,14 +4,14 @@
 - A value that changes seldom or for few rows (a CASE over comparisons, a flag, anything of `current_date`) becomes a
   column of `TemporalColumns` below the operator that needs it.
 - A value that is another one at each refresh (``now() - INTERVAL 1 DAY`` of a subquery) is lifted: it moves up into the
-  expressions that read it, where it is mostly compared with something. What still has such a value at the top changes in
-  every row at every refresh, and is refreshed in full.
+  expressions that read it, where it is mostly compared with something. What still has such a value at the top changes
+  in every row at every refresh, and is refreshed in full.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
@@ -37,6 +37,7 @@ from dbt_openivm.compiler.algebra import (
     exactly,
     unique_name,
 )
+from dbt_openivm.compiler.lower.outer import expressions_of
 from dbt_openivm.compiler.places import place
 from dbt_openivm.errors import UnsupportedError
 
@@ -132,25 +133,9 @@ def temporals(operator: Operator) -> dict[int, Temporal]:
 # --- expressions ------------------------------------------------------------------------------------------------------
 
 
-def expressions_of(operator: Operator) -> Iterator[exp.Expr]:
-    """The operator's own expressions, whatever its class."""
-    for part in fields(operator):  # type: ignore[arg-type]
-        yield from expressions_in(getattr(operator, part.name))
-
-
-def expressions_in(value: object) -> Iterator[exp.Expr]:
-    if isinstance(value, exp.Expr):
-        yield value
-    elif isinstance(value, Call):
-        yield value.expression
-    elif isinstance(value, tuple) and not any(isinstance(item, Operator) for item in value):
-        for item in value:
-            yield from expressions_in(item)
-
-
 def conjuncts(predicate: exp.Expr) -> list[exp.Expr]:
     """The parts of a conjunction; BETWEEN with a moving bound counts as two comparisons."""
-    result = []
+    result: list[exp.Expr] = []
     for part in sql.conjuncts(predicate):
         if isinstance(part, exp.Between) and clock.reads_clock(part) and not part.args.get("symmetric"):
             low, high = part.args["low"], part.args["high"]
@@ -295,7 +280,9 @@ def projected(operator: Project, child: Lifted) -> Lifted:
     return Lifted(Project(columns.operator, (*items, *carried(items, operator, lifted))), lifted)
 
 
-def carried(items: list[tuple[str, exp.Expr]], operator: Operator, lifted: dict[str, exp.Expr]) -> Iterator[tuple[str, exp.Expr]]:
+def carried(
+    items: list[tuple[str, exp.Expr]], operator: Operator, lifted: dict[str, exp.Expr]
+) -> Iterator[tuple[str, exp.Expr]]:
     """More items: what the lifted values read of the child, and these values over the items."""
     taken = {name.lower() for name in operator.columns}
     known = {value.name: name for name, value in items if isinstance(value, exp.Column)}
@@ -334,9 +321,7 @@ def joined_names(operator: Join | OuterJoin, inputs: list[Lifted]) -> tuple[tupl
                 if (index, read) not in outs:
                     outs[index, read] = unique_name(read, taken)
                     names.append((outs[index, read], index, read))
-            values[out] = sql.substitute(
-                value, {read: column(outs[index, read]) for read in sql.column_names(value)}
-            )
+            values[out] = sql.substitute(value, {read: column(outs[index, read]) for read in sql.column_names(value)})
     return tuple(names), values
 
 
@@ -353,7 +338,7 @@ def halved(operator: SemiJoin, left: Lifted, right: Lifted) -> Lifted:
                     outs[read] = unique_name(read, taken)
             known[out] = sql.substitute(value, {read: column(outs[read]) for read in sql.column_names(value)})
     names = {out: inner for inner, out in outs.items() if inner not in right.values}
-    sides = _Sides(left.operator, right.operator, {name: name for name in left.operator.columns}, names, operator.on)
+    sides = _Sides(left.operator, right.operator, {name: name for name in left.operator.columns}, names)
     sides.filters = (False, True)
     on = sides.without_clock(sql.substitute(operator.on, known))
     right_names = tuple(sides.columns[1].items())
@@ -367,8 +352,8 @@ def outer(operator: OuterJoin, left: Lifted, right: Lifted) -> Lifted:
         if may_be_null:
             child.settled  # noqa: B018 - raises: a lifted value would be NULL in some rows
     names, values = joined_names(operator, [left, right])
-    columns = tuple({out: inner for out, position, inner in names if position == index} for index in (0, 1))
-    sides = _Sides(left.operator, right.operator, *columns, operator.on)
+    columns = [{out: inner for out, position, inner in names if position == index} for index in (0, 1)]
+    sides = _Sides(left.operator, right.operator, columns[0], columns[1])
     sides.filters = (not operator.left_kept, not operator.right_kept)
     on = sides.without_clock(sql.substitute(operator.on, values))
     shown = tuple((out, index, inner) for index in (0, 1) for out, inner in sides.columns[index].items())
@@ -389,7 +374,6 @@ class _Sides:
     right: Operator
     left_columns: dict[str, str]
     right_columns: dict[str, str]
-    condition: exp.Expr
     filters: tuple[bool, bool] = (False, False)
 
     def __post_init__(self) -> None:

@@ -22,6 +22,7 @@ from dbt_openivm.compiler.rules import (
     join,
     outer_join,
     project,
+    recursive,
     semi_join,
     temporal,
     top_k,
@@ -50,6 +51,7 @@ RULES: Mapping[type[Operator], ModuleType] = {
     algebra.TemporalFilter: temporal,
     algebra.TemporalColumns: temporal,
     algebra.TopK: top_k,
+    algebra.Recursive: recursive,
 }
 """Each has ``delta(operator, context, forms)`` and ``whole(operator, context, form)``; scans and what
 reads the clock differ in every form."""

@@ -49,7 +49,7 @@ def crossing_table(number: int) -> str:
 
 
 def delta(operator: Temporal, context: Context, forms: Forms) -> list[Fragment]:
-    fragments = as_of(operator, context, forms.delta(operator.child, context), then(context))
+    fragments = as_of(operator, forms.delta(operator.child, context), then(context))
     crossed = context.states.get(crossing_key(operator.number))
     if crossed is not None and crossed.shape != "empty":
         alias = context.alias("crossed")
@@ -60,22 +60,23 @@ def delta(operator: Temporal, context: Context, forms: Forms) -> list[Fragment]:
 
 
 def new(operator: Temporal, context: Context, form: Form) -> list[Fragment]:
-    return as_of(operator, context, form(operator.child, context), now(context))
+    return as_of(operator, form(operator.child, context), now(context))
 
 
 def old(operator: Temporal, context: Context, form: Form) -> list[Fragment]:
-    return as_of(operator, context, form(operator.child, context), then(context))
+    return as_of(operator, form(operator.child, context), then(context))
 
 
-def as_of(operator: Temporal, context: Context, fragments: list[Fragment], instant: int | None) -> list[Fragment]:
+def as_of(operator: Temporal, fragments: list[Fragment], instant: int | None) -> list[Fragment]:
     """The operator over rows of its input, with the clock at `instant`."""
-    return [applied(operator, fragment, instant, context) for fragment in fragments]
+    return [applied(operator, fragment, instant) for fragment in fragments]
 
 
-def applied(operator: Temporal, fragment: Fragment, instant: int | None, context: Context) -> Fragment:  # noqa: ARG001
+def applied(operator: Temporal, fragment: Fragment, instant: int | None) -> Fragment:
     if isinstance(operator, TemporalFilter):
         condition = fragment.bind(clock.at(operator.predicate, instant))
         return replace(fragment, conditions=(*fragment.conditions, condition))
+    assert isinstance(operator, TemporalColumns)
     computed = {name: fragment.bind(clock.at(value, instant)) for name, value in operator.items}
     return replace(fragment, columns={**fragment.columns, **computed})
 
@@ -99,7 +100,7 @@ def crossing(operator: Temporal, context: Context, form: Form) -> exp.Expr:
     for fragment in form(operator.child, context):
         if isinstance(operator, TemporalFilter):
             queries.append(crossed_rows(operator, fragment, context))
-        else:
+        elif isinstance(operator, TemporalColumns):
             queries += changed_rows(operator, fragment, context)
     return sql.union_all(queries)
 
@@ -120,7 +121,7 @@ def crossed_rows(operator: TemporalFilter, fragment: Fragment, context: Context)
 
 
 def changed_rows(operator: TemporalColumns, fragment: Fragment, context: Context) -> list[exp.Expr]:
-    here, before = (applied(operator, fragment, instant, context) for instant in (now(context), then(context)))
+    here, before = (applied(operator, fragment, instant) for instant in (now(context), then(context)))
     changes = [
         part
         for name, value in operator.items
@@ -156,7 +157,7 @@ def kept(predicate: exp.Expr) -> exp.Expr:
 
 
 def moved(expression: exp.Expr, context: Context) -> list[exp.Expr]:
-    """A constant condition: whether any bound in the expression moved at all. The month that now() is in seldom does."""
+    """A constant condition: whether any bound in the expression moved. The month that now() is in seldom does."""
     changes: list[exp.Expr] = []
     for bound in dict.fromkeys(moving_parts(expression)):
         changes += differs(clock.at(bound, now(context)), clock.at(bound, then(context)), boolean=False)
@@ -180,7 +181,7 @@ TEMPORAL_TYPES = ("DATE", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ"
 
 
 def is_simple(expression: exp.Expr) -> bool:
-    """Whether an expression is arithmetic of the clock and constants, on points of time: it cannot fail, and is no text."""
+    """Whether an expression is arithmetic of the clock and constants on points of time: no text, nothing that fails."""
     for node in expression.walk(prune=lambda part: clock.reading(part) is not None):
         if clock.reading(node) in ("ago()", "current_time"):
             return False

@@ -1,0 +1,79 @@
+"""Lower a recursive CTE: what it starts from, and what it makes of its own rows in each round."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Protocol, TypeVar
+
+from sqlglot import exp
+
+from dbt_openivm.compiler.algebra import Operator, Project, Recursive, Scan, column, unique_name
+from dbt_openivm.compiler.facts import RECURSION, Column, Relation
+from dbt_openivm.compiler.lower.lowered import Lowered
+from dbt_openivm.compiler.lower.outer import expressions_of
+from dbt_openivm.compiler.places import place
+from dbt_openivm.compiler.probe import rows_query
+from dbt_openivm.errors import UnsupportedError
+
+ENDINGS = ("limit", "offset", "order", "with_", "with")
+
+
+class Queries(Protocol):
+    """What lowers queries with some CTEs in scope."""
+
+    @property
+    def ctes(self) -> Mapping[str, Lowered]: ...
+
+    def query(self, node: exp.Expr) -> Lowered: ...
+
+
+Scoped = TypeVar("Scoped", bound=Queries)
+
+
+def recursive(cte: exp.CTE, scoped: Scoped, number: int) -> Lowered:
+    """The operator of a CTE that reads itself.
+
+    Args:
+        scoped: with the CTEs before it.
+        number: one that no other recursive CTE of the query has.
+    """
+    name = cte.alias
+    union = cte.this.unnest() if isinstance(cte.this, exp.Subquery | exp.Paren) else cte.this
+    named = isinstance(union, exp.Union) and union.args.get("by_name")
+    if not isinstance(union, exp.Union) or named or any(union.args.get(key) for key in ENDINGS):
+        raise UnsupportedError(f"the recursive CTE {name}, which is no plain UNION,{place(cte)}")
+    base = scoped.query(union.left)
+    names = tuple(part.name for part in cte.args["alias"].columns)
+    names = names + base.names[len(names) :]
+    taken: set[str] = set()
+    columns = tuple(unique_name(written, taken) for written in names)
+    start = renamed(base.operator, columns)
+    working = Relation(
+        f"{RECURSION}:{number}", f"({rows_query(start)})", tuple(Column(known, "") for known in columns), RECURSION
+    )
+    itself = Lowered(Scan(working, tuple((known, known) for known in columns)), names)
+    step = replace(scoped, ctes={**scoped.ctes, name.lower(): itself}).query(union.right)  # type: ignore[type-var]
+    keys = tuple(
+        found for part in cte.args.get("key_expressions") or [] for found in matching(part.name, names, columns)
+    )
+    operator = Recursive(start, renamed(step.operator, columns), working, bool(union.args.get("distinct")), keys)
+    refuse_references(operator, name, cte)
+    return Lowered(operator, names)
+
+
+def renamed(operator: Operator, columns: tuple[str, ...]) -> Operator:
+    return Project(
+        operator, tuple((name, column(known)) for name, known in zip(columns, operator.columns, strict=True))
+    )
+
+
+def matching(name: str, names: tuple[str, ...], columns: tuple[str, ...]) -> list[str]:
+    return [known for written, known in zip(names, columns, strict=True) if written.lower() == name.lower()]
+
+
+def refuse_references(operator: Operator, name: str, cte: exp.CTE) -> None:
+    """A recursive CTE in a subquery that refers to the query around it would be another one for every row."""
+    for op in operator.walk():
+        if any(node.args.get("table") for value in expressions_of(op) for node in value.find_all(exp.Column)):
+            raise UnsupportedError(f"the recursive CTE {name}, which refers to the query around it,{place(cte)}")
