@@ -79,7 +79,7 @@ def of_star(item: exp.Expr, scope: Scope, facts: CompileFacts) -> list[Item]:
         return star_items(star_of(item), scope.star())
     if scope.has_alias(item.table):
         return star_items(item.this, scope.star(item.table))
-    return star_items(item.this, []) + of_struct(item, scope, facts)
+    return of_struct(item, scope, facts)
 
 
 def of_struct(item: exp.Column, scope: Scope, facts: CompileFacts) -> list[Item]:
@@ -88,22 +88,26 @@ def of_struct(item: exp.Column, scope: Scope, facts: CompileFacts) -> list[Item]
         raise UnsupportedError(f"{item.table}.*, whose relation was not found{place(item)}")
     column = exp.Column(this=identifier(found))
     fields = type_of(scope.operator, column, facts, f"{item.table}.*{place(item)}", scope.outer).fields
-    if not fields or any(item.this.args.get(key) for key in ("except_", "except", "replace", "rename")):
+    if not fields:
         raise UnsupportedError(f"{item.table}.*, whose relation was not found{place(item)}")
-    return [(name, exp.Dot(this=flat(found), expression=identifier(name))) for name, _ in fields]
+    values = [(item.table, name, exp.Dot(this=flat(found), expression=identifier(name))) for name, _ in fields]
+    return adjusted(item.this, values)
 
 
 def star_items(star: exp.Expr, columns: list[Shown]) -> list[Item]:
     """The items of a star, with EXCLUDE, REPLACE and RENAME applied."""
+    return adjusted(star, [(alias, name, flat(inner)) for alias, name, inner in columns])
+
+
+def adjusted(star: exp.Expr, values: Sequence[tuple[str, str, exp.Expr]]) -> list[Item]:
     parts = star.args.get("except_") or star.args.get("except") or []
     excluded = {(part.text("table").lower(), part.name.lower()) for part in parts}
     replaced = {part.alias.lower(): part.this for part in star.args.get("replace") or []}
     renamed = {part.this.name.lower(): part.alias for part in star.args.get("rename") or []}
     items: list[Item] = []
-    for alias, name, inner in columns:
+    for alias, name, value in values:
         if excluded.isdisjoint({("", name.lower()), (alias.lower(), name.lower())}):
-            expression = replaced.get(name.lower()) or flat(inner)
-            items.append((renamed.get(name.lower(), name), expression))
+            items.append((renamed.get(name.lower(), name), replaced.get(name.lower()) or value))
     return items
 
 
