@@ -65,6 +65,8 @@ class Ending:
 
     def find(self, value: exp.Expr, hint: str) -> str:
         """The column of an expression of ORDER BY or DISTINCT ON, by DuckDB's rules: a place, an alias, any value."""
+        if isinstance(value, exp.PositionalColumn):
+            value = value.this
         if isinstance(value, exp.Literal) and value.is_int:
             return self.outputs[int(value.name) - 1][1]
         if isinstance(value, exp.Column) and len(value.parts) == 1:

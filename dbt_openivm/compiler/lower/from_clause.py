@@ -324,4 +324,5 @@ def refuse_join(join: exp.Join) -> None:
     side, kind = kind_of(join)
     if kind not in KINDS or join.method not in ("", "NATURAL", "ASOF"):
         words = " ".join(word for word in (join.method, side, kind) if word)
-        raise UnsupportedError(f"{words} JOIN{place(join)}")
+        why = ", whose pairs depend on how the rows are stored," if join.method == "POSITIONAL" else ""
+        raise UnsupportedError(f"{words} JOIN{place(join)}{why}")
