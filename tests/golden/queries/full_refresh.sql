@@ -19,22 +19,6 @@ SELECT id, nextval('numbers') AS n FROM sales
 -- about: Found through the view.
 SELECT product FROM sampled_sales
 
--- name: window
--- construct: window function
--- cost: delta, partitions
-SELECT id, row_number() OVER (PARTITION BY product ORDER BY id, day, quantity, amount, weight, note, paid, customer) AS n
-FROM sales
-
--- name: limit
--- construct: `ORDER BY` with `LIMIT`
--- cost: delta, first rows
-SELECT id FROM sales ORDER BY id LIMIT 3
-
--- name: distinct_on
--- construct: `DISTINCT ON`
--- cost: delta, partitions
-SELECT DISTINCT ON (product) product, id FROM sales ORDER BY product, id
-
 -- name: unnest
 -- construct: `UNNEST`
 -- cost: delta
@@ -69,3 +53,9 @@ PIVOT (SELECT product, paid, quantity FROM sales WHERE paid IS NOT NULL) ON paid
 -- construct: sampling
 -- cost: recompute
 SELECT id FROM sales USING SAMPLE 50%
+
+-- name: limit_without_order
+-- construct: `LIMIT` without `ORDER BY`
+-- cost: recompute
+-- about: Any rows would do, so the rows that DuckDB takes are kept to.
+SELECT id FROM sales LIMIT 3
