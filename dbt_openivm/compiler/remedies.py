@@ -29,6 +29,11 @@ REMEDIES: tuple[tuple[str, str], ...] = (
     (r"^POSITIONAL JOIN", "Join by a key; row_number() over an order that is total makes one."),
     (r"^a sample at", "Choose rows by their values, as hash(id) % 100 < 10 does."),
     (r"^the table function", "Load its rows into a table first."),
+    (r"^(LIMIT|OFFSET) without ORDER BY", "Say which rows come first, with ORDER BY."),
+    (
+        r"^(LIMIT|OFFSET) of what is no constant",
+        "Write the number, or compare row_number() with the value in QUALIFY.",
+    ),
     (r"could not be parsed", "Say it in other words. What the parser does not know is refreshed on every run."),
     (r"a bug in dbt-openivm", "Please report the query. Until then it is right, but refreshed in full."),
 )
