@@ -68,6 +68,7 @@ QUERIES = {
     # --- aliases
     "column wins over an alias in WHERE": "SELECT k + 1 AS x FROM t WHERE x > 5",
     "alias in WHERE": "SELECT k + 1 AS more FROM t WHERE more > 2",
+    "column in parentheses": "SELECT q.x FROM (SELECT DISTINCT (x), (t.k) FROM t ORDER BY x LIMIT 3) AS q ORDER BY q.k",
     "alias in an alias": "SELECT k + 1 AS a, a * 2 AS b, b + a AS c FROM t",
     "column wins over a lateral alias": "SELECT k AS x, x AS y FROM t",
     "column wins over an alias in GROUP BY": "SELECT k + 1 AS x, count(*) AS n FROM t GROUP BY k + 1, x",

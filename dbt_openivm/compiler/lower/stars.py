@@ -52,8 +52,9 @@ def expand_item(item: exp.Expr, scope: Scope, facts: CompileFacts, position: int
 
 def item_name(item: exp.Expr, facts: CompileFacts) -> str | None:
     """The name of a select item: its alias, its column, what DuckDB calls an expression, or None if unknown."""
-    if isinstance(item, exp.Alias | exp.Column):
-        return item.alias_or_name or None
+    bare = item.unnest()
+    if isinstance(bare, exp.Alias | exp.Column):
+        return bare.alias_or_name or None
     if isinstance(item, exp.Dot) and isinstance(item.expression, exp.Identifier):
         return item.name or None
     return facts.names.get(written(item))
