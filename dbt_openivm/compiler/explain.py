@@ -15,18 +15,23 @@ from dbt_openivm.compiler.algebra import (
     Operator,
     OuterJoin,
     Project,
+    Recursive,
     Scan,
     SemiJoin,
+    TemporalColumns,
+    TemporalFilter,
     TopK,
     Unnest,
     Window,
 )
 from dbt_openivm.compiler.bag import BagProgram
-from dbt_openivm.compiler.facts import NODE
+from dbt_openivm.compiler.crossings import crossing_steps, example_states
+from dbt_openivm.compiler.facts import NODE, RECURSION
 from dbt_openivm.compiler.grouped import GroupedProgram
 from dbt_openivm.compiler.keyed import KeyedProgram
 from dbt_openivm.compiler.layout import readable, wrapped, wrapped_sql
 from dbt_openivm.compiler.plan import FULL_REFRESH, NodeProgram, PlanNode, RefreshPlan, Step, Target
+from dbt_openivm.compiler.recursion import RecomputeProgram, RecursiveProgram
 from dbt_openivm.compiler.remedies import remedy
 from dbt_openivm.compiler.rules import SourceState
 from dbt_openivm.compiler.split import node_key
@@ -34,7 +39,7 @@ from dbt_openivm.compiler.top_k import TopKProgram
 
 Render = Callable[[str, Mapping[str, Any]], str]
 
-PROGRAMS = (BagProgram, GroupedProgram, KeyedProgram, TopKProgram)
+PROGRAMS = (BagProgram, GroupedProgram, KeyedProgram, TopKProgram, RecursiveProgram, RecomputeProgram)
 
 #: By the name of the operator.
 RULES = {
@@ -51,6 +56,9 @@ RULES = {
     "Asof": "recomputes the touched keys",
     "TopK": "keeps all rows, shows the first ones",
     "Aggregate": "adds the delta to its groups",
+    "TemporalFilter": "filters the delta, and finds the rows that crossed the boundary since the last refresh",
+    "TemporalColumns": "computes from the delta, and finds the rows whose values time has changed since",
+    "Recursive": "searches what the delta adds to and takes from the rows, and all that follows from that",
 }
 
 
@@ -115,7 +123,12 @@ def describe(node: PlanNode, stage: Stage, volatile: bool) -> list[str]:
     if isinstance(program, GroupedProgram):
         lines += aggregate(program)
         return lines + [line for root in roots(program) for line in tree(root, stage, "    ")]
-    top = operator(program.operator, stage, "  ") if isinstance(program, KeyedProgram | TopKProgram) else []
+    if isinstance(program, RecomputeProgram):
+        lines += wrapped(f"{title(program.operator, stage)}: recomputed when its input changed", "  ")
+        return lines + [line for root in roots(program) for line in tree(root, stage, "    ")]
+    top: list[str] = []
+    if isinstance(program, KeyedProgram | TopKProgram | RecursiveProgram):
+        top = operator(program.operator, stage, "  ")
     return lines + top + [line for root in roots(program) for line in tree(root, stage, "    " if top else "  ")]
 
 
@@ -176,6 +189,8 @@ def operator(node: Operator, stage: Stage, indent: str) -> list[str]:
 
 def title(node: Operator, stage: Stage) -> str:
     if isinstance(node, Scan):
+        if node.relation.kind == RECURSION:
+            return "Scan the rows of the last round"
         if node.relation.kind == NODE:
             return f"Scan internal view {node.relation.key.rsplit(':', 1)[-1]}"
         return f"Scan {stage.names.get(node.relation.key, node.relation.key)}"
@@ -198,6 +213,17 @@ def title(node: Operator, stage: Stage) -> str:
         words = [f"limit {shown(node.limit)}{' percent' if node.percent else ''}"] if node.limit is not None else []
         words += [f"offset {shown(node.offset)}"] if node.offset is not None else []
         return f"Order by {', '.join(map(shown, node.order))}, {' '.join(words)}"
+    return other_title(node)
+
+
+def other_title(node: Operator) -> str:
+    """The title of an operator that is rare."""
+    if isinstance(node, TemporalFilter):
+        return f"Moving filter {shown(node.predicate)}"
+    if isinstance(node, TemporalColumns):
+        return f"Moving columns {', '.join(shown(sql.named(value, name)) for name, value in node.items)}"
+    if isinstance(node, Recursive):
+        return f"Recursive {'UNION' if node.distinct else 'UNION ALL'}"
     return type(node).__name__
 
 
@@ -215,7 +241,9 @@ def program(plan: RefreshPlan, stage: Stage, render: Render) -> list[str]:
     for node in plan.nodes:
         target = stage.target(node.number)
         title = "" if node.number is None else f"internal view {node.number}: "
-        for step in steps(node, states, target):
+        states |= example_states(node)
+        moving = [step for op in node.moving.values() for step in crossing_steps(op, states)]
+        for step in [*moving, *steps(node, states, target)]:
             lines += ["", f"-- {title}{step.label}", *wrapped_sql(render(step.macro, step.arguments) + ";")]
         if node.number is not None:
             states[node_key(node.number)] = SourceState(target.visible, target.log, 1, 2, 1, 1)

@@ -65,13 +65,17 @@ class RecomputeProgram(NodeProgram):
     names: tuple[str, ...]
     refresh_type = RECURSIVE_RECOMPUTE
 
+    @property
+    def operator(self) -> Operator:
+        assert self.node.top is not None
+        return self.node.top
+
     def visible_columns(self) -> tuple[str, ...]:
         return self.names
 
     def state_query(self, states: Mapping[str, SourceState]) -> str:
-        assert self.node.top is not None
         context = Context(states, bag=True)
-        rows = context.single(new(self.node.top, context), self.node.top.columns)
+        rows = context.single(new(self.operator, context), self.operator.columns)
         items = [
             sql.named(rows.bind(value), name) for name, (_, value) in zip(self.names, self.node.items, strict=True)
         ]

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta, timezone
 
-from dbt_openivm.compiler import sql
 from dbt_openivm.compiler.algebra import Scan, Temporal
 from dbt_openivm.compiler.clock import CLOCK
+from dbt_openivm.compiler.crossings import crossing_steps
 from dbt_openivm.compiler.facts import NODE
 from dbt_openivm.compiler.plan import PlanNode, Step
-from dbt_openivm.compiler.publish import drop, dropped, filled
-from dbt_openivm.compiler.rules import Context, SourceState, crossed
+from dbt_openivm.compiler.publish import drop
+from dbt_openivm.compiler.rules import SourceState
 from dbt_openivm.compiler.rules.temporal import clock_state, crossing_key, crossing_table
 from dbt_openivm.engine.catalog import Cursor
 from dbt_openivm.engine.runner import Runner
@@ -74,10 +74,7 @@ class Crossings:
         key, table = crossing_key(operator.number), crossing_table(operator.number)
         if key in self.states or self.clock.shape == "empty":
             return
-        context = Context({**states, CLOCK: self.clock})
-        query = sql.text(crossed(operator, context))
-        keep = Step("ivm_keep_query", {"name": table, "query": query}, "find the rows that crossed")
-        self.runner.run([*filled(context), keep, *dropped(context)])
+        self.runner.run(crossing_steps(operator, {**states, CLOCK: self.clock}))
         self._steps.append(drop(table))
         self.states[key] = self.shape(table)
 

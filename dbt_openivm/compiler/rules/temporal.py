@@ -135,10 +135,10 @@ def changed_rows(operator: TemporalColumns, fragment: Fragment, context: Context
     return [row.select(row.all_items(), weighted=True, extra=conditions) for row in rows]
 
 
-def differs(value: exp.Expr, other: exp.Expr, boolean: bool) -> list[exp.Expr]:
-    """By text too, as DuckDB calls 30 days and a month equal."""
+def differs(value: exp.Expr, other: exp.Expr, exact: bool) -> list[exp.Expr]:
+    """By text too, unless the type is known to be exact: DuckDB calls 30 days and a month equal."""
     changed: list[exp.Expr] = [exp.NullSafeNEQ(this=sql.operand(value.copy()), expression=sql.operand(other.copy()))]
-    if not boolean:
+    if not exact:
         texts = (sql.cast(part.copy(), "VARCHAR") for part in (value, other))
         changed.append(exp.NullSafeNEQ(this=next(texts), expression=next(texts)))
     return changed
@@ -160,7 +160,7 @@ def moved(expression: exp.Expr, context: Context) -> list[exp.Expr]:
     """A constant condition: whether any bound in the expression moved. The month that now() is in seldom does."""
     changes: list[exp.Expr] = []
     for bound in dict.fromkeys(moving_parts(expression)):
-        changes += differs(clock.at(bound, now(context)), clock.at(bound, then(context)), boolean=False)
+        changes += differs(clock.at(bound, now(context)), clock.at(bound, then(context)), exact=is_simple(bound))
     return [any_of(changes)]
 
 
