@@ -86,8 +86,8 @@ class Run:
 
     def all(self) -> list[Seen]:
         """Build the views, and make the rounds."""
-        for seen in self.seen:
-            self._guarded(seen, "build", self._build)
+        took = milliseconds(lambda: [self._guarded(seen, "build", self._build) for seen in self.seen])
+        _progress(f"{self.suite.title}: building {len(self.seen)} views took {took:,.0f} ms")
         for number in range(1, self.options.rounds + 1):
             took = milliseconds(lambda number=number: self.changes.round(number))  # type: ignore[misc]
             _progress(f"{self.suite.title}: round {number} of {self.options.rounds}; changes took {took:,.0f} ms")
