@@ -99,12 +99,12 @@ class Windows:
                 f"row_number() {over} = 1 OR count(*) OVER () < 4",
             )
         )
-        return self.shown(f"SELECT {{}} {source} QUALIFY {condition}", "qualify")
+        return self.shown(f"SELECT <shown> {source} QUALIFY {condition}", "qualify")
 
     def distinct_on(self, source: str) -> Wrapped:
         keys = self.rng.sample(list(self.columns), min(len(self.columns), self.rng.choice((1, 1, 2))))
         return self.shown(
-            f"SELECT DISTINCT ON ({', '.join(keys)}) {{}} {source} ORDER BY {self.order()}", "distinct on"
+            f"SELECT DISTINCT ON ({', '.join(keys)}) <shown> {source} ORDER BY {self.order()}", "distinct on"
         )
 
     def first(self, source: str) -> Wrapped:
@@ -117,7 +117,7 @@ class Windows:
             names = list(self.columns)
             sql = f"SELECT DISTINCT {', '.join(names)} {source} ORDER BY ALL {limit}"
             return Wrapped(sql, tuple(self.columns.values()), "limit")
-        return self.shown(f"SELECT {{}} {source} ORDER BY {self.order()} {limit}", "limit")
+        return self.shown(f"SELECT <shown> {source} ORDER BY {self.order()} {limit}", "limit")
 
     def over_groups(self, source: str) -> Wrapped:
         """Windows over an aggregate."""
@@ -139,7 +139,7 @@ class Windows:
 
     def shown(self, sql: str, feature: str) -> Wrapped:
         names = self.some(1)
-        return Wrapped(sql.format(", ".join(names)), tuple(self.columns[name] for name in names), feature)
+        return Wrapped(sql.replace("<shown>", ", ".join(names), 1), tuple(self.columns[name] for name in names), feature)
 
     # -- parts ------------------------------------------------------------------------------------------------------
 
