@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dbt_openivm.compiler.algebra import Constant, Join, Operator
+from dbt_openivm.compiler.algebra import Join, Operator, Scan
 from dbt_openivm.compiler.grouped import GroupedProgram
 from dbt_openivm.compiler.plan import FULL_REFRESH
+from dbt_openivm.compiler.recursion import RecomputeProgram, RecursiveProgram
 from tests.golden.compiled import Compiled
 
 #: word -> what is read. docs/operators.md shows them.
@@ -15,7 +16,10 @@ COSTS = {
     "lost groups": "the rows of those groups whose extremum was deleted, or whose floating sums lost digits",
     "groups": "the rows of the touched groups",
     "partitions": "the rows of the touched partitions",
+    "keys": "the rows of the touched keys on both sides",
     "first rows": "the state once, to find the rows that are shown",
+    "what follows": "the rows that follow, round by round, from what the delta adds and takes",
+    "the node": "all that the recursive CTE reads, whenever it changed; what is above it takes its difference",
     "crossing rows": "the rows that time moved over the boundary since the last refresh",
     "recompute": "everything",
 }
@@ -25,6 +29,7 @@ OF_OPERATOR = {
     "SemiJoin": "matches",
     "OuterJoin": "matches",
     "Window": "partitions",
+    "Asof": "keys",
     "TopK": "first rows",
     "TemporalFilter": "crossing rows",
     "TemporalColumns": "crossing rows",
@@ -41,10 +46,12 @@ def cost_of(made: Compiled) -> tuple[str, ...]:
         if isinstance(operator, Join) and sum(map(changes, operator.inputs)) > 1:
             found.add("matches")
     for node in made.plan.nodes:
+        if isinstance(node.program, RecursiveProgram | RecomputeProgram):
+            found.add("what follows" if isinstance(node.program, RecursiveProgram) else "the node")
         if isinstance(node.program, GroupedProgram):
             found.add("groups" if node.program.recomputes else "lost groups" if node.program.can_go_stale else "")
     return tuple(word for word in COSTS if word in found)
 
 
 def changes(operator: Operator) -> bool:
-    return not isinstance(operator, Constant)
+    return any(isinstance(below, Scan) for below in operator.walk())

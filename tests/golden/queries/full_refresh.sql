@@ -1,8 +1,3 @@
--- name: now
--- construct: `now()`
--- cost: delta, crossing rows
-SELECT id FROM sales WHERE day < now()
-
 -- name: random
 -- construct: volatile function
 -- cost: recompute
@@ -19,36 +14,6 @@ SELECT id, nextval('numbers') AS n FROM sales
 -- about: Found through the view.
 SELECT product FROM sampled_sales
 
--- name: unnest
--- construct: `UNNEST`
--- cost: delta
-SELECT who.id AS id, unnest(who.tags) AS tag FROM events
-
--- name: recursive_cte
--- construct: recursive CTE
--- cost: recompute
-WITH RECURSIVE chain AS (
-  SELECT customer, boss FROM customers WHERE boss = 1
-  UNION
-  SELECT c.customer, c.boss FROM customers AS c JOIN chain ON c.boss = chain.customer
-)
-SELECT * FROM chain
-
--- name: table_function
--- construct: table function
--- cost: delta, matches
-SELECT s.id, r.i FROM sales AS s, range(3) AS r(i) WHERE s.quantity = r.i
-
--- name: columns_star
--- construct: `COLUMNS(*)`
--- cost: delta, lost groups
-SELECT max(COLUMNS(*)) FROM refunds
-
--- name: pivot
--- construct: `PIVOT`
--- cost: recompute
-PIVOT (SELECT product, paid, quantity FROM sales WHERE paid IS NOT NULL) ON paid IN (true, false) USING sum(quantity)
-
 -- name: sample
 -- construct: sampling
 -- cost: recompute
@@ -59,3 +24,20 @@ SELECT id FROM sales USING SAMPLE 50%
 -- cost: recompute
 -- about: Any rows would do, so the rows that DuckDB takes are kept to.
 SELECT id FROM sales LIMIT 3
+
+-- name: seeded_sample
+-- construct: sampling
+-- cost: recompute
+-- about: The seed fixes the choice among the same rows, not among others.
+SELECT id FROM sales TABLESAMPLE reservoir(10 ROWS) REPEATABLE (42)
+
+-- name: positional_join
+-- construct: `POSITIONAL JOIN`
+-- cost: recompute
+-- about: The order of rows is no part of what is captured.
+SELECT s.id, p.name FROM sales AS s POSITIONAL JOIN products AS p
+
+-- name: json_each
+-- construct: table function
+-- cost: recompute
+SELECT s.id, j.value FROM sales AS s, json_each('[1, 2]') AS j
