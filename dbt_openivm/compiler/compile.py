@@ -23,7 +23,7 @@ from dbt_openivm.compiler.lower.references import parse
 from dbt_openivm.compiler.lower.temporal import ClockError, numbered, temporal, temporals
 from dbt_openivm.compiler.lower.types import TypeWanted
 from dbt_openivm.compiler.plan import FULL_REFRESH, NodeProgram, PlanNode, RefreshPlan
-from dbt_openivm.compiler.probe import probes, resolve_types
+from dbt_openivm.compiler.probe import Answers, resolve_types
 from dbt_openivm.compiler.prune import prune
 from dbt_openivm.compiler.recursion import RecomputeProgram, RecursiveProgram, is_linear
 from dbt_openivm.compiler.split import Node, split
@@ -31,7 +31,6 @@ from dbt_openivm.compiler.sql import text
 from dbt_openivm.compiler.top_k import TopKProgram
 from dbt_openivm.compiler.volatile import Closure, changing, closure
 from dbt_openivm.errors import UnsupportedError
-
 
 MARKS = re.compile("\x1b\\[[0-9]*m")
 """What sqlglot underlines in a terminal with."""
@@ -44,9 +43,10 @@ class Analysis:
     Attributes:
         operator: its operator tree, None if some construct has no rule.
         reason: why `operator` is None.
-        probes: queries whose result types `finish` would like to find in the facts.
+        probes: queries whose result types were asked for, or, `unsettled`, are asked for.
         closure: everything the query reads, through views and macros.
         unsettled: whether `operator` is only missing because lowering needs the types of `probes` first; see `settle`.
+        typed: `operator` with the types that were asked for; None before they were.
     """
 
     sql: str
@@ -55,10 +55,11 @@ class Analysis:
     probes: tuple[str, ...]
     closure: Closure
     unsettled: bool = False
+    typed: Operator | None = None
 
 
 def analyse(query: str, facts: CompileFacts) -> Analysis:
-    """Parse, resolve and normalise; say which types are wanted.
+    """Parse, resolve and normalise.
 
     Raises:
         QueryError: the text is no single SELECT.
@@ -70,7 +71,7 @@ def analyse(query: str, facts: CompileFacts) -> Analysis:
         operator = lower(query, facts)
         operator = prune(temporal(operator) if reached.clock else operator)
         check_complete(operator, reached)
-        return Analysis(query, operator, None, tuple(probes(operator)), reached)
+        return Analysis(query, operator, None, (), reached)
     except TypeWanted as wanted:
         reason = "the type of an expression, which DuckDB was not asked for, cannot be told from the query"
         return Analysis(query, None, reason, (wanted.probe,), reached, unsettled=True)
@@ -79,18 +80,21 @@ def analyse(query: str, facts: CompileFacts) -> Analysis:
     except UnsupportedError as error:
         return Analysis(query, None, f"{error} cannot be maintained incrementally yet", (), reached)
     except sqlglot.errors.SqlglotError as error:
-        return Analysis(query, None, f"the SQL could not be parsed by the compiler ({MARKS.sub('', str(error))})", (), reached)
+        return Analysis(
+            query, None, f"the SQL could not be parsed by the compiler ({MARKS.sub('', str(error))})", (), reached
+        )
 
 
-def settle(query: str, facts: CompileFacts, describe: Callable[[str], tuple[str, ...]]) -> tuple[Analysis, CompileFacts]:
-    """`analyse`, answering the questions that lowering itself has: which fields a struct has, for one.
+def settle(
+    query: str, facts: CompileFacts, describe: Callable[[str], tuple[str, ...]]
+) -> tuple[Analysis, CompileFacts]:
+    """`analyse`, with the types that lowering and the rules want: which fields a struct has, what a sum is.
 
     Args:
         describe: the types of a query's columns, none where DuckDB refuses it.
 
     Returns:
-        The analysis, whose probes start with the questions, in the order in which they were asked; the facts with the
-        answers to these.
+        The analysis, whose probes are the questions in the order in which they were asked; the facts with the answers.
 
     Raises:
         QueryError: the text is no single SELECT.
@@ -99,7 +103,12 @@ def settle(query: str, facts: CompileFacts, describe: Callable[[str], tuple[str,
     while (analysis := analyse(query, known := replace(facts, types={**facts.types, **asked}))).unsettled:
         [probe] = analysis.probes
         asked[probe] = describe(probe)
-    return replace(analysis, probes=tuple(dict.fromkeys([*asked, *analysis.probes]))), known
+    if analysis.operator is not None:
+        answers = Answers(known.types, describe)
+        analysis = replace(analysis, typed=resolve_types(analysis.operator, answers))
+        asked |= answers.asked
+        known = replace(known, types={**known.types, **answers.asked})
+    return replace(analysis, probes=tuple(asked)), known
 
 
 def check_complete(operator: Operator, reached: Closure) -> None:
@@ -120,7 +129,7 @@ def finish(analysis: Analysis, facts: CompileFacts) -> RefreshPlan:
     """Make the plan, with the types that DuckDB gave."""
     if analysis.operator is None:
         return full_plan(analysis, facts)
-    operator = resolve_types(analysis.operator, facts.types)
+    operator = analysis.typed or resolve_types(analysis.operator, facts.types)
     operator = numbered(operator) if analysis.closure.clock else operator
     nodes = split(operator)
     plan_nodes = tuple(plan_node(node, facts) for node in nodes)
@@ -140,7 +149,7 @@ def compile(query: str, facts: CompileFacts) -> RefreshPlan:  # noqa: A001 - the
 
     Args:
         query: one SELECT.
-        facts: what is known about the database. Types that `analyse(...).probes` ask for may be missing; the plan is
+        facts: what is known about the database. Types may be missing (see `settle`); the plan is
             then right for every type, if dearer for some.
 
     Raises:
@@ -224,8 +233,10 @@ def difference(old: str, new: str) -> str | None:
         "dbt-openivm was upgraded",
         "the query changed",
         COLUMNS_CHANGED,
-        "a setting changed that its expressions depend on (TimeZone, integer_division, default_collation, default_order, "
-        "default_null_order)",
+        (
+            "a setting changed that its expressions depend on "
+            "(TimeZone, integer_division, default_collation, default_order, default_null_order)"
+        ),
     )
     parts = old.split(":")
     if len(parts) != len(reasons):

@@ -418,10 +418,3 @@ def add_files(session: Session, gatherer: Gatherer, found: References, place: En
         if len(parts) == 1 and facts.resolve(parts) is None and "." in parts[0]:
             text = RelationName("", "", parts[0]).sql.split(".", 2)[-1]
             gatherer.relations[text] = Relation(text, text, describe(session, f"SELECT * FROM {text}"), BASE)
-
-
-def with_types(session: Session, facts: CompileFacts, probes: Iterable[str]) -> CompileFacts:
-    """The facts with DuckDB's answers to the compiler's type probes."""
-    asked = [probe for probe in probes if probe not in facts.types]
-    types = {probe: tuple(c.type for c in describe(session, probe)) for probe in asked}
-    return replace(facts, types={**facts.types, **types})

@@ -26,7 +26,7 @@ from dbt_openivm.compiler.plan import FULL_REFRESH, RefreshPlan
 from dbt_openivm.compiler.probe import rows_query
 from dbt_openivm.compiler.sql import text
 from dbt_openivm.engine.catalog import Cursor, ViewRow
-from dbt_openivm.engine.gather import IsView, describe, gather, output_columns, with_types
+from dbt_openivm.engine.gather import IsView, describe, gather, output_columns
 from dbt_openivm.engine.session import Session
 from dbt_openivm.engine.types import ViewSpec
 from dbt_openivm.errors import QueryError
@@ -161,7 +161,6 @@ def remade(spec: ViewSpec, facts: CompileFacts, row: ViewRow) -> Made | None:
     analysis, known = settle(spec.sql, shaped, lambda _probe: answers.pop(0) if answers else ())
     if len(types) != len(analysis.probes):
         return None
-    known = replace(known, types=dict(zip(analysis.probes, types, strict=True)))
     return Made(finish(analysis, known), types)
 
 
@@ -181,8 +180,7 @@ def make_plan(session: Session, spec: ViewSpec, facts: CompileFacts) -> Made:
         analysis = in_full(analysis, fault)
     if analysis.operator is None:
         return Made(finish(analysis, shaped), ())
-    known = with_types(session, shaped, analysis.probes)
-    return Made(finish(analysis, known), tuple(known.types[probe] for probe in analysis.probes))
+    return Made(finish(analysis, shaped), tuple(shaped.types[probe] for probe in analysis.probes))
 
 
 def told(session: Session, probe: str) -> tuple[str, ...]:
@@ -264,7 +262,7 @@ def is_qualified(name: str, texts: Iterable[str]) -> bool:
 
 
 def in_full(analysis: Analysis, reason: str) -> Analysis:
-    return replace(analysis, operator=None, reason=reason, probes=())
+    return replace(analysis, operator=None, typed=None, reason=reason, probes=())
 
 
 def rewriting_fault(session: Session, operator: Operator, output: tuple[Column, ...]) -> str | None:

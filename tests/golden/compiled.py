@@ -11,9 +11,7 @@ from dbt_openivm.compiler.algebra import Operator
 from dbt_openivm.compiler.compile import settle
 from dbt_openivm.compiler.facts import Column, CompileFacts
 from dbt_openivm.compiler.plan import FULL_REFRESH, PlanNode, RefreshPlan, Target
-from dbt_openivm.compiler.probe import resolve_types
 from dbt_openivm.compiler.rules import SourceState
-from dbt_openivm.engine.gather import with_types
 from dbt_openivm.engine.planning import compile_view, told
 from dbt_openivm.engine.render import render
 from dbt_openivm.engine.session import DuckDBSession
@@ -45,7 +43,7 @@ def compiled(connection: Any, query: str) -> Compiled:
     analysis, facts = settle(query, facts, lambda probe: told(session, probe))
     operator = None
     if plan.refresh_type != FULL_REFRESH and analysis.operator is not None:
-        operator = resolve_types(analysis.operator, with_types(session, facts, analysis.probes).types)
+        operator = analysis.typed
     return Compiled(facts, operator, plan)
 
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+import sqlglot
 
-from dbt_openivm.compiler.algebra import Aggregate, Join, Project, UnionAll
-from dbt_openivm.compiler.compile import analyse, finish
+from dbt_openivm.compiler.aggregates import describe
+from dbt_openivm.compiler.algebra import Aggregate, Join, Project, UnionAll, column
+from dbt_openivm.compiler.compile import analyse, finish, settle
 from dbt_openivm.compiler.compile import compile as compile_query
 from dbt_openivm.compiler.facts import CompileFacts
 from dbt_openivm.compiler.plan import Target
-from dbt_openivm.compiler.probe import probes, resolve_types
+from dbt_openivm.compiler.probe import Answers, resolve_types
 from dbt_openivm.compiler.rules import Context, SourceState, delta, new, old
 from dbt_openivm.compiler.split import split
 from dbt_openivm.errors import QueryError
@@ -108,11 +108,17 @@ def test_nodes_come_before_what_reads_them() -> None:
 # --- probe ------------------------------------------------------------------------------------------------------------
 
 
-def test_a_union_asks_for_its_type_and_those_of_its_branches() -> None:
+def answering(*answers: tuple[str, ...]) -> Answers:
+    """Gives these answers one after the other."""
+    left = list(answers)
+    return Answers({}, lambda _query: left.pop(0))
+
+
+def test_a_union_asks_for_its_type_where_its_branches_differ() -> None:
     tree = operator("SELECT k FROM t UNION ALL SELECT k FROM u", KNOWN)
-    asked = probes(tree)
-    assert len(asked) == 3
-    typed = resolve_types(tree, dict(zip(asked, [("BIGINT",), ("INTEGER",), ("BIGINT",)], strict=True)))
+    answers = answering(("BIGINT",))
+    typed = resolve_types(tree, answers)
+    assert len(answers.asked) == 1
     assert isinstance(typed, UnionAll)
     casted, plain = typed.children
     assert isinstance(casted, Project)
@@ -122,10 +128,21 @@ def test_a_union_asks_for_its_type_and_those_of_its_branches() -> None:
 
 def test_an_aggregate_asks_for_arguments_and_results() -> None:
     tree = operator("SELECT k, sum(x) AS s, count(*) AS n FROM t GROUP BY k", KNOWN)
-    [asked] = probes(tree)
-    typed = resolve_types(tree, {asked: ("INTEGER", "HUGEINT", "BIGINT")})
+    answers = answering(("INTEGER", "HUGEINT", "BIGINT", "INTEGER"))
+    typed = resolve_types(tree, answers)
     [aggregate] = [op for op in typed.walk() if isinstance(op, Aggregate)]
     assert aggregate.types == (("INTEGER", "HUGEINT"), (None, "BIGINT"))
+
+
+def test_a_question_reads_no_source_and_stays_short() -> None:
+    """However deep the query, a question spans what lies between two operators of known types."""
+    tree = operator("SELECT k, sum(x) AS s FROM t GROUP BY k", KNOWN)
+    for _ in range(5):
+        tree = Aggregate(tree, (("k", column("k")),), (("s", describe(sqlglot.parse_one('sum("s")'))),))
+    answers = answering(*[("INTEGER", "HUGEINT", "INTEGER")] * 6)
+    resolve_types(tree, answers)
+    assert len(answers.asked) == 3, "the outer four are alike"
+    assert all("FROM (VALUES" in asked and len(asked) < 400 for asked in answers.asked)
 
 
 def test_without_types_the_plan_is_still_made() -> None:
@@ -135,9 +152,10 @@ def test_without_types_the_plan_is_still_made() -> None:
 
 
 def test_with_types_it_is_additive() -> None:
-    analysis = analyse("SELECT k, sum(x) AS s FROM t GROUP BY k", KNOWN)
-    [asked] = analysis.probes
-    plan = finish(analysis, replace(KNOWN, types={asked: ("INTEGER", "HUGEINT")}))
+    analysis, known = settle(
+        "SELECT k, sum(x) AS s FROM t GROUP BY k", KNOWN, lambda _: ("INTEGER", "HUGEINT", "INTEGER")
+    )
+    plan = finish(analysis, known)
     assert plan.refresh_type == "AGGREGATE_GROUP"
 
 
