@@ -35,7 +35,7 @@ def bits_rule(function: str, operator: str) -> Rule:
         old, new = f't."{name}"', f'd."{inserted}"'
         merged = f"CASE WHEN {new} IS NULL THEN {old} WHEN {old} IS NULL THEN {new} ELSE {old} {operator} {new} END"
         whole, stale = f'{function}("{argument}")', f'd."{deleted}" > 0'
-        return f'"{result.add(Component(name, whole, deltas, merged, new, stale, signed=True))}"'
+        return f'"{result.add(Component(name, whole, deltas, merged, new, stale, signed=True, inserted=whole))}"'
 
     return rule
 
@@ -49,7 +49,7 @@ def bit_xor_rule(result: Decomposition, call: Call, type_: str | None) -> str | 
     name = f"openivm_bit_xor_{argument.removeprefix('openivm_')}"
     delta = f'coalesce(bit_xor("{argument}") FILTER (WHERE {W} % 2 <> 0), 0)'
     whole = f'coalesce(bit_xor("{argument}"), 0)'
-    result.add(Component(name, whole, ((name, delta),), f'xor(t."{name}", d."{name}")', f'd."{name}"'))
+    result.add(Component(name, whole, ((name, delta),), f'xor(t."{name}", d."{name}")', f'd."{name}"', inserted=whole))
     return f'CASE WHEN "{seen}" > 0 THEN "{name}" END'
 
 
@@ -75,7 +75,9 @@ def product_rule(result: Decomposition, call: Call, _type: str | None) -> str | 
     stale = f"(NOT isfinite({new_size}) OR {new_size} > {PRODUCT_SIZE} OR {new_steps} > {PRODUCT_STEPS})"
     delta = f"coalesce(product(pow({factor}, {W})), 1)"
     whole = f"coalesce(product({factor}), 1)"
-    result.add(Component(name, whole, ((name, delta),), f'(t."{name}" * d."{name}")', f'd."{name}"', stale))
+    result.add(
+        Component(name, whole, ((name, delta),), f'(t."{name}" * d."{name}")', f'd."{name}"', stale, inserted=whole)
+    )
     return f'CASE WHEN "{seen}" > 0 THEN CASE WHEN "{zeros}" > 0 THEN 0 ELSE "{name}" END END'
 
 

@@ -299,7 +299,7 @@ class GroupedProgram(NodeProgram):
         source = f"({query})"
         if target.publish:
             steps.append(Step("ivm_keep_query", {"name": DELTA, "query": query}, "compute the delta"))
-            steps.append(self.keep_old(DELTA, target))
+            steps.append(self.publish_groups(target) if self.shows_keys_only else self.keep_old(DELTA, target))
             source = DELTA
         steps.append(Step("ivm_merge", self.merge_arguments(source, mixed, target), "merge the delta", counts=True))
         if self.stale_condition(mixed):
@@ -308,9 +308,27 @@ class GroupedProgram(NodeProgram):
                 self.replace_affected(states, target, after=STALE),
                 drop(AFFECTED, STALE),
             ]
-        if target.publish:
-            steps += [self.publish_changes(DELTA, target), drop(OLD), drop(DELTA)]
-        return steps
+        if target.publish and not self.shows_keys_only:
+            steps += [self.publish_changes(DELTA, target), drop(OLD)]
+        return [*steps, drop(DELTA)] if target.publish else steps
+
+    @cached_property
+    def shows_keys_only(self) -> bool:
+        """Whether a visible row is nothing but the keys of its group: it does not change, it comes and goes."""
+        keys = sorted(self.key_columns.values())
+        return sorted(self.names) == keys and not self.hidden_keys and self.node.having is None
+
+    def publish_groups(self, target: Target) -> Step:
+        """Saves looking for the old rows and for the new ones."""
+        arguments = {
+            "log": target.log,
+            "version": target.version,
+            "target": target.data,
+            "source": DELTA,
+            "keys": [(quote(self.key_columns[key]), quote(key)) for key in self.key_names],
+            "count": (self.count_column, quote(COUNT_STAR)),
+        }
+        return Step("ivm_publish_groups", arguments, "publish the groups that come and go")
 
     def merge_arguments(self, source: str, mixed: bool, target: Target) -> dict[str, object]:
         updates, inserts = dict(self.updates), dict(self.inserts)

@@ -103,3 +103,25 @@ SELECT product, quantile_cont(quantity, 0.9) AS q, arg_min(id, quantity * 1000 +
 -- construct: any other aggregate: `median`, quantiles, `arg_min`
 -- cost: delta, groups
 SELECT product, median(quantity) AS m FROM sales GROUP BY product HAVING median(quantity) > 1
+
+-- name: covariance
+-- construct: `corr`, `covar_*`, `regr_*`
+-- cost: delta, lost groups
+-- about: Sums, squares and products over the rows that have both values, each with the magnitude that went through it.
+SELECT product, corr(weight, quantity) AS c, regr_slope(weight, quantity) AS s FROM sales GROUP BY product
+
+-- name: kurtosis
+-- construct: `skewness`, `kurtosis`
+-- cost: delta, lost groups
+SELECT product, kurtosis(quantity) AS k FROM sales GROUP BY product
+
+-- name: product
+-- construct: `product`, `geomean`, `fsum`
+-- cost: delta, lost groups
+-- about: Zeros are counted, everything else is multiplied, and divided by where it goes.
+SELECT product, product(quantity) AS p FROM sales GROUP BY product
+
+-- name: bits
+-- construct: `bit_and`, `bit_or`, `bit_xor`
+-- cost: delta, lost groups
+SELECT product, bit_or(quantity) AS o, bit_xor(quantity) AS x FROM sales GROUP BY product
