@@ -12,6 +12,7 @@ from dbt_openivm.names import quote
 from tests.property.aggregates import Aggregates, over_aggregates
 from tests.property.expressions import BASIC, INT, Expr, Expressions
 from tests.property.identifiers import ODD, PLAIN
+from tests.property.nests import Nests
 from tests.property.schema import Column, Relation, column_list, rename, rename_rendered
 from tests.property.sources import From, Rejected, Sources
 from tests.property.windows import Windows
@@ -85,6 +86,8 @@ class Queries:
             return self._set_operation(depth, prefix, ctes, unsupported)
         if depth > 0 and choice < 0.5:
             return self._windows(depth, prefix, ctes, unsupported)
+        if depth > 0 and choice < 0.62:
+            return self._nests(depth, prefix, ctes, unsupported)
         return self._block(depth, prefix, ctes, unsupported)
 
     def _windows(self, depth: int, prefix: str, ctes: tuple[Relation, ...], unsupported: bool) -> Query:
@@ -94,6 +97,15 @@ class Queries:
         wrapped = Windows(self.rng, inner.columns, self.fresh).wrap(inner.sql.removeprefix(head))
         self._features.append(wrapped.feature)
         return self._described(head + wrapped.sql, wrapped.columns, inner.rows, inner.supported)
+
+    def _nests(self, depth: int, prefix: str, ctes: tuple[Relation, ...], unsupported: bool) -> Query:
+        """UNNEST, PIVOT, COLUMNS, ASOF and the like over another query."""
+        inner = self._query(depth - 1, prefix, ctes, unsupported and self.rng.random() < 0.3)
+        head = prefix + " " if prefix else ""
+        nests = Nests(self.rng, inner.columns, self.relations, self.fresh)
+        wrapped = nests.wrap(inner.sql.removeprefix(head))
+        self._features.append(wrapped.feature)
+        return self._described(head + wrapped.sql, wrapped.columns, inner.rows * 2, inner.supported)
 
     def _with(self, depth: int, unsupported: bool) -> Query:
         """One or two CTEs, read at least once and often twice."""

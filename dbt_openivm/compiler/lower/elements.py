@@ -270,7 +270,7 @@ def items_of(found: Series, value: exp.Expr, names: Sequence[str]) -> tuple[Item
 
 def left_items(found: Series, value: exp.Expr, names: Sequence[str], condition: exp.Expr) -> tuple[Item, ...]:
     """The lists of a LEFT JOIN: only elements that fulfil its condition, and NULL where there are none."""
-    always = isinstance(condition, exp.Boolean) and bool(condition.this)
+    always = is_true(condition.unnest())
     if found.numbered and not always:
         raise UnsupportedError(f"LEFT JOIN of {found.alias} WITH ORDINALITY on a condition")
     if condition.find(exp.Query):

@@ -91,12 +91,18 @@ def find_order(order: exp.Order | None, columns: Sequence[str], find: Find, sett
     """
     found: list[exp.Ordered] = []
     for item in [] if order is None else order.expressions:
-        everything = isinstance(item.this, exp.Var) and item.this.name.upper() == "ALL"
-        for name in columns if everything else [find(item.this)]:
+        for name in columns if is_everything(item.this) else [find(item.this)]:
             copy = item.copy()
             copy.set("this", column(name))
             found.append(explicit(copy, settings))
     return tuple(found)
+
+
+def is_everything(value: exp.Expr) -> bool:
+    """ALL, which DuckDB writes as a star in the text of a view."""
+    if isinstance(value, exp.Columns):
+        return isinstance(value.this, exp.Star) and not any(value.this.args.values())
+    return isinstance(value, exp.Var) and value.name.upper() == "ALL"
 
 
 def explicit(item: exp.Ordered, settings: Sequence[str]) -> exp.Ordered:

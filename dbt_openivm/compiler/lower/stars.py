@@ -117,6 +117,10 @@ def adjusted(star: exp.Expr, values: Sequence[tuple[str, str, exp.Expr]]) -> lis
 
 def columns_in(item: exp.Expr) -> list[exp.Columns]:
     """The calls of COLUMNS in an expression, those of subqueries not counted."""
+    for part in item.find_all(exp.Anonymous):
+        if part.name.upper() == "UNPACK" and len(part.expressions) == 1 and isinstance(part.expressions[0], exp.Columns):
+            # *COLUMNS(..) as DuckDB writes it in the text of a view
+            part.replace(exp.Columns(this=part.expressions[0].this, unpack=True))
     parts = item.walk(prune=lambda part: isinstance(part, exp.Query | exp.Columns))
     return [part for part in parts if isinstance(part, exp.Columns)]
 
