@@ -48,7 +48,7 @@ class Plant:
 
 
 def blocks(query: str, tables: Collection[str]) -> list[Block]:
-    """Every SELECT of a query that reads tables alone and has conditions."""
+    """Every SELECT of a query that reads tables under conditions, but those of NOT EXISTS and NOT IN."""
     found = []
     for select in sqlglot.parse_one(query, dialect="duckdb").find_all(exp.Select):
         joins = select.args.get("joins", [])
@@ -56,7 +56,7 @@ def blocks(query: str, tables: Collection[str]) -> list[Block]:
         named = {part.alias_or_name: part.name for part in parts if isinstance(part, exp.Table)}
         places = [select.args.get("where"), *(join.args.get("on") for join in joins)]
         conditions = tuple(part for place in places if place is not None for part in _conjuncts(place))
-        if named and conditions and set(named.values()) <= set(tables):
+        if named and conditions and set(named.values()) <= set(tables) and not select.find_ancestor(exp.Not):
             found.append(Block(named, conditions))
     return found
 
@@ -93,6 +93,7 @@ class Planter:
         self.favourites = favourites
         self.alone: dict[str, list[exp.Expr]] = {alias: [] for alias in block.tables}
         self.classes: dict[Place, set[Place]] = {}
+        self.given: dict[Place, Any] = {}
         self._read(block.conditions)
 
     def plants(self) -> list[Plant]:
@@ -117,15 +118,29 @@ class Planter:
                 continue
             places = [self._place(column) for column in condition.find_all(exp.Column)]
             aliases = {place[0] for place in places if place}
-            if None in places or not aliases:
-                continue
-            if len(aliases) == 1:
+            known = bool(aliases) and None not in places
+            if isinstance(condition, exp.Or) and not (known and len(aliases) == 1):
+                self._read(_conjuncts(self.rng.choice(list(condition.flatten()))))
+            elif not known:
+                self._correlate(condition)
+            elif len(aliases) == 1:
                 self.alone[aliases.pop()].append(condition)
             elif isinstance(condition, exp.EQ) and isinstance(condition.left, exp.Column) and len(places) == 2:
                 merged = set().union(*(self.classes.get(place, {place}) for place in places if place))
                 self.classes.update(dict.fromkeys(merged, merged))
-            elif isinstance(condition, exp.Or):
-                self._read(_conjuncts(self.rng.choice(list(condition.flatten()))))
+
+    def _correlate(self, condition: exp.Expr) -> None:
+        """An equality with a column of a SELECT around this one: of the row that was taken there."""
+        sides = list(condition.find_all(exp.Column))
+        if not isinstance(condition, exp.EQ) or {condition.left, condition.right} != set(sides):
+            return
+        for here, around in (sides, sides[::-1]):
+            place, table = self._place(here), self.table_of.get(around.name, "")
+            if place and not self._place(around) and table in self.favourites:
+                query = f"SELECT {around.name} FROM {table} WHERE rowid = {self.favourites[table]}"
+                for (value,) in self.con.execute(query).fetchall():
+                    self.given[place] = value
+                    self.classes.setdefault(place, {place})
 
     def _place(self, column: exp.Column) -> Place | None:
         """Where a column comes from; None outside this SELECT."""
@@ -167,19 +182,32 @@ class Planter:
     def _wanted(self, alias: str) -> dict[str, Any]:
         """A literal for each column that the conditions compare with some."""
         fixes = {}
-        for condition in self.alone[alias]:
+        leaves = [leaf for condition in self.alone[alias] for leaf in self._leaves(condition)]
+        for condition in leaves:
             names = {column.name for column in condition.find_all(exp.Column)} - self.suite.kept
             literals = [literal.name.strip("%").replace("%", " ") for literal in condition.find_all(exp.Literal)]
             if len(names) == 1 and literals:
                 fixes[names.pop()] = self.rng.choice(literals)
         return {} if self.block.tables[alias] in self.suite.guards else fixes
 
+    def _leaves(self, condition: exp.Expr) -> Iterator[exp.Expr]:
+        """Comparisons that make a condition true if all of them are; of an OR those of one branch."""
+        condition = condition.unnest()
+        if isinstance(condition, exp.Or):
+            yield from self._leaves(self.rng.choice(list(condition.flatten())))
+        elif isinstance(condition, exp.And):
+            for part in condition.flatten():
+                yield from self._leaves(part)
+        else:
+            yield condition
+
     def _join(self, found: Mapping[str, Plant]) -> None:
         """Give joined columns one value: that of the row whose key it is. A changed row gets a key of its own."""
         for group in {id(group): group for group in self.classes.values()}.values():
             places = sorted(place for place in group if place[0] in found)
             owners = [place for place in places if self.suite.keys.get(found[place[0]].table) == place[1]]
-            value = self._value(found, (owners or places)[0])
+            given = [self.given[place] for place in places if place in self.given]
+            value = given[0] if given else self._value(found, (owners or places)[0])
             for alias, column in places:
                 if self._value(found, (alias, column)) != value and found[alias].table not in self.suite.guards:
                     found[alias].fixes[column] = value

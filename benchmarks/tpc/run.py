@@ -86,7 +86,7 @@ class Run:
 
     def all(self) -> list[Seen]:
         """Build the views, and make the rounds."""
-        took = milliseconds(lambda: [self._guarded(seen, "build", self._build) for seen in self.seen])
+        took = milliseconds(self._build_all)
         _progress(f"{self.suite.title}: building {len(self.seen)} views took {took:,.0f} ms")
         for number in range(1, self.options.rounds + 1):
             took = milliseconds(lambda number=number: self.changes.round(number))  # type: ignore[misc]
@@ -95,6 +95,10 @@ class Run:
                 if not seen.problems:
                     self._guarded(seen, f"round {number}", self._refresh)
         return self.seen
+
+    def _build_all(self) -> None:
+        for seen in self.seen:
+            self._guarded(seen, "build", self._build)
 
     def _build(self, seen: Seen) -> None:
         self.con.execute(f"CREATE OR REPLACE TEMP TABLE recompute AS {seen.sql}")
