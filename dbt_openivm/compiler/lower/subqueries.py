@@ -23,6 +23,7 @@ from dbt_openivm.compiler.algebra import (
     OuterJoin,
     Project,
     SemiJoin,
+    TopK,
     column,
     unique_name,
 )
@@ -184,12 +185,14 @@ class Subqueries:
             raise UnsupportedError(f"a subquery with {len(inner.columns)} columns as a value{place(node)}")
         bare = bare_aggregate(inner)
         correlated = bool(references_below(inner, self.scope.number))
-        single = bare is not None or one_row(inner)
-        if not correlated and single:
-            sure = not filtered(inner)
+        if not correlated and (bare is not None or one_row(inner) or first_row(inner)):
+            sure = bare is not None and not filtered(inner)
             return self.joined(inner, [], inner.columns[0], "INNER" if sure else "LEFT")
-        if correlated and single and bare is None:
+        if correlated and one_row(inner):
             return self.of_row(inner)
+        if correlated and first_row(inner):
+            unnested = self.unnested(inner, keep_bare=False)
+            return self.joined(unnested.operator, [unnested], inner.columns[0], "LEFT")
         if correlated and bare is not None:
             unnested = self.unnested(inner, keep_bare=True)
             empty = over_nothing(inner, self.scope.number)
@@ -319,7 +322,7 @@ def has_subquery(node: exp.Expr) -> bool:
 
 def is_subquery(node: exp.Expr) -> bool:
     """Whether an expression is a subquery or compares with one."""
-    return isinstance(node, exp.Subquery | exp.Select | exp.SetOperation | exp.Exists) or quantifier(node) is not None
+    return isinstance(node, exp.Subquery | exp.Exists) or quantifier(node) is not None
 
 
 def query_of(node: exp.Expr) -> exp.Expr:
@@ -383,6 +386,13 @@ def one_row(operator: Operator) -> bool:
     while isinstance(operator, Filter | Project):
         operator = operator.child
     return isinstance(operator, Constant) and len(operator.rows) == 1
+
+
+def first_row(operator: Operator) -> bool:
+    """Whether there is no more than one row because of LIMIT 1."""
+    while isinstance(operator, Filter | Project):
+        operator = operator.child
+    return isinstance(operator, TopK) and not operator.percent and operator.limit == exp.Literal.number(1)
 
 
 def chain(operator: Operator) -> tuple[dict[str, exp.Expr], list[exp.Expr]]:
