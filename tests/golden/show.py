@@ -19,9 +19,12 @@ from dbt_openivm.compiler.algebra import (
     Project,
     Scan,
     SemiJoin,
+    TemporalColumns,
+    TemporalFilter,
     Unnest,
     Window,
 )
+from dbt_openivm.compiler.crossings import crossing_steps, example_states
 from dbt_openivm.compiler.facts import CompileFacts
 from dbt_openivm.compiler.grouped import GroupedProgram
 from dbt_openivm.compiler.plan import FULL_REFRESH, PlanNode, RefreshPlan, Step
@@ -115,7 +118,9 @@ def detail(operator: Operator) -> str:
         return f"({', '.join(operator.names)}) = {rows}"
     if isinstance(operator, Filter):
         return sql.text(operator.predicate)
-    if isinstance(operator, Project):
+    if isinstance(operator, TemporalFilter):
+        return sql.text(operator.predicate)
+    if isinstance(operator, Project | TemporalColumns):
         return items(operator.items)
     if isinstance(operator, Join):
         return ", ".join(f"{out} = {index}.{name}" for out, index, name in operator.names)
@@ -183,7 +188,9 @@ class Programs:
         lines = []
         for node in self.made.plan.nodes:
             columns = self.made.plan.output if node.number is None else ()
-            for step in node.program.incremental(known, target_of(node, consumed, columns)):
+            known |= example_states(node)
+            moving = [step for op in node.moving.values() for step in crossing_steps(op, known)]
+            for step in [*moving, *node.program.incremental(known, target_of(node, consumed, columns))]:
                 lines += self.step(node, step)
             known = with_node(known, node)
         return "\n".join(lines) or "(nothing: no source can change)"

@@ -1,11 +1,11 @@
 """Give every expression that reads the clock an operator that knows how it moves.
 
 - A conjunct of a filter becomes a `TemporalFilter`, as far down as the columns that it reads.
-- A value that changes seldom or for few rows (a CASE over comparisons, a flag, anything of `current_date`) becomes a
-  column of `TemporalColumns` below the operator that needs it.
-- A value that is another one at each refresh (``now() - INTERVAL 1 DAY`` of a subquery) is lifted: it moves up into the
-  expressions that read it, where it is mostly compared with something. What still has such a value at the top changes
-  in every row at every refresh, and is refreshed in full.
+- A value (a bound that a subquery computes, a CASE over comparisons) is lifted: it moves up into the expressions that
+  read it, where it is mostly compared with something.
+- Where it cannot move further, it becomes a column of `TemporalColumns`, if it changes seldom or for few rows (a flag,
+  anything of `current_date`). What is another value in every row at every refresh, such as ``now()`` in the result,
+  is refreshed in full.
 """
 
 from __future__ import annotations
@@ -65,12 +65,19 @@ class Lifted:
     operator: Operator
     values: Values = field(default_factory=dict)
 
-    @property
-    def settled(self) -> Operator:
-        """The operator, which must have no lifted columns."""
-        for value in self.values.values():
-            raise ClockError(value)
-        return self.operator
+    def settled(self, names: tuple[str, ...]) -> Operator:
+        """The operator with the columns `names`, of which the lifted ones are computed here.
+
+        Raises:
+            ClockError: one would change in every row at every refresh.
+        """
+        if not self.values:
+            return exactly(self.operator, names)
+        columns = _Columns(self.operator)
+        items = tuple(
+            (name, columns.column(self.values[name]) if name in self.values else column(name)) for name in names
+        )
+        return Project(columns.operator, items)
 
 
 @dataclass
@@ -89,9 +96,7 @@ class _Lifter:
             same = all(now.operator is was for now, was in zip(inputs, operator.inputs, strict=True))
             return Lifted(operator if same else operator.with_inputs(tuple(child.operator for child in inputs)))
         result = rewritten(operator, inputs)
-        if not result.values:
-            return Lifted(exactly(result.operator, operator.columns))
-        return result
+        return result if result.values else Lifted(exactly(result.operator, operator.columns))
 
 
 def temporal(operator: Operator) -> Operator:
@@ -100,7 +105,7 @@ def temporal(operator: Operator) -> Operator:
     Raises:
         ClockError: something would change in every row at every refresh.
     """
-    return exactly(_Lifter().lift(operator).settled, operator.columns)
+    return _Lifter().lift(operator).settled(operator.columns)
 
 
 def numbered(operator: Operator) -> Operator:
@@ -222,11 +227,15 @@ def rewritten(operator: Operator, inputs: list[Lifted]) -> Lifted:
     if isinstance(operator, Unnest | Window):
         return passed(operator, inputs[0])
     if isinstance(operator, UnionAll):
-        return Lifted(UnionAll(tuple(child.settled for child in inputs)))
+        return Lifted(UnionAll(settled_inputs(operator, inputs)))
     for value in expressions_of(operator):
         if clock.reads_clock(value):
             raise ClockError(value)
-    return Lifted(operator.with_inputs(tuple(child.settled for child in inputs)))
+    return Lifted(operator.with_inputs(settled_inputs(operator, inputs)))
+
+
+def settled_inputs(operator: Operator, inputs: list[Lifted]) -> tuple[Operator, ...]:
+    return tuple(now.settled(was.columns) for now, was in zip(inputs, operator.inputs, strict=True))
 
 
 def filtered(operator: Filter, child: Lifted) -> Lifted:
@@ -266,18 +275,10 @@ def reaches_join(operator: Operator) -> bool:
 
 
 def projected(operator: Project, child: Lifted) -> Lifted:
-    columns = _Columns(child.operator)
-    items: list[tuple[str, exp.Expr]] = []
-    lifted: dict[str, exp.Expr] = {}
-    for name, original in operator.items:
-        value = sql.substitute(original, child.values)
-        if not clock.reads_clock(value):
-            items.append((name, value))
-        elif is_settled(value):
-            items.append((name, columns.column(value)))
-        else:
-            lifted[name] = value
-    return Lifted(Project(columns.operator, (*items, *carried(items, operator, lifted))), lifted)
+    values = [(name, sql.substitute(value, child.values)) for name, value in operator.items]
+    items = [(name, value) for name, value in values if not clock.reads_clock(value)]
+    lifted = {name: value for name, value in values if clock.reads_clock(value)}
+    return Lifted(Project(child.operator, (*items, *carried(items, operator, lifted))), lifted)
 
 
 def carried(
@@ -347,10 +348,10 @@ def halved(operator: SemiJoin, left: Lifted, right: Lifted) -> Lifted:
 
 
 def outer(operator: OuterJoin, left: Lifted, right: Lifted) -> Lifted:
-    padded = (operator.right_kept, operator.left_kept)
-    for child, may_be_null in zip((left, right), padded, strict=True):
-        if may_be_null:
-            child.settled  # noqa: B018 - raises: a lifted value would be NULL in some rows
+    if operator.right_kept:  # the left side may be padded, and a lifted value would not be NULL there
+        left = Lifted(left.settled(operator.left.columns))
+    if operator.left_kept:
+        right = Lifted(right.settled(operator.right.columns))
     names, values = joined_names(operator, [left, right])
     columns = [{out: inner for out, position, inner in names if position == index} for index in (0, 1)]
     sides = _Sides(left.operator, right.operator, columns[0], columns[1])
