@@ -1,60 +1,46 @@
 """Keep only the columns that are used, so that captures and logs hold no others.
 
-What several others read stays one object, with the columns that any of them uses. What will become an internal view of
-several readers (a CTE used twice) keeps all its columns.
+What will become an internal view of several readers (a CTE used twice) keeps all its columns: so it stays one object,
+and becomes one view. It must: two views of one window could differ in what its order leaves open.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 from dbt_openivm.compiler.algebra import Operator, UnionAll, Window, exactly, shared_operators, top_node
+
+
+@dataclass
+class _Pruner:
+    """`shared` holds the ids of operators that several others read, at once or through others; `done` what became of
+    them."""
+
+    shared: frozenset[int]
+    done: dict[int, Operator] = field(default_factory=dict)
+
+    def prune(self, operator: Operator, used: set[str]) -> Operator:
+        if id(operator) not in self.shared or top_node(operator) is None:
+            return self.pruned(operator, used)
+        if id(operator) not in self.done:
+            self.done[id(operator)] = self.pruned(operator, set(operator.columns))
+        return self.done[id(operator)]
+
+    def pruned(self, operator: Operator, used: set[str]) -> Operator:
+        if isinstance(operator, Window) and used.isdisjoint(name for name, _ in operator.calls):
+            return self.prune(operator.child, used)
+        narrowed, needs = operator.narrowed(used)
+        wanted = tuple(zip(narrowed.inputs, needs, strict=True))
+        inputs = tuple(self.prune(child, need) for child, need in wanted)
+        if isinstance(narrowed, UnionAll):
+            # by position: an input that offers more than it was asked for would shift them
+            kept = [tuple(name for name in child.columns if name in need) for child, need in wanted]
+            inputs = tuple(exactly(child, names) for child, names in zip(inputs, kept, strict=True))
+        return narrowed.with_inputs(inputs)
 
 
 def prune(operator: Operator) -> Operator:
     """The same rows, read from no more columns than needed."""
-    shared = shared_operators(operator)
-    needs: dict[int, set[str]] = {id(operator): set(operator.columns)}
-    narrow: dict[int, Operator] = {}
-    for op in from_top(operator):
-        whole = id(op) in shared and top_node(op) is not None
-        used = set(op.columns) if whole else needs[id(op)]
-        if isinstance(op, Window) and used.isdisjoint(name for name, _ in op.calls):
-            narrowed: Operator = op.child
-            wanted: tuple[set[str], ...] = (used,)
-        else:
-            narrowed, wanted = op.narrowed(used)
-        narrow[id(op)] = narrowed
-        for child, need in zip(op.inputs, wanted, strict=True):
-            needs.setdefault(id(child), set()).update(need)
-    done: dict[int, Operator] = {}
-    for op in reversed(from_top(operator)):
-        done[id(op)] = rebuilt(op, narrow[id(op)], needs, done)
-    return done[id(operator)]
-
-
-def rebuilt(op: Operator, narrowed: Operator, needs: dict[int, set[str]], done: dict[int, Operator]) -> Operator:
-    """A narrowed operator over its narrowed inputs."""
-    if any(narrowed is child for child in op.inputs):
-        return done[id(narrowed)]
-    inputs = tuple(done[id(child)] for child in op.inputs)
-    if isinstance(narrowed, UnionAll):
-        # by position: an input that offers more than it was asked for would shift them
-        positions = [index for index, name in enumerate(op.columns) if name in needs[id(op)]]
-        kept = [tuple(child.columns[index] for index in positions) for child in op.inputs]
-        inputs = tuple(exactly(child, names) for child, names in zip(inputs, kept, strict=True))
-    return narrowed.with_inputs(inputs)
-
-
-def from_top(operator: Operator) -> list[Operator]:
-    """Every operator once, each after all that read it."""
-    order: list[Operator] = []
-    seen: set[int] = set()
-
-    def visit(op: Operator) -> None:
-        if id(op) not in seen:
-            seen.add(id(op))
-            for child in op.inputs:
-                visit(child)
-            order.append(op)
-
-    visit(operator)
-    return order[::-1]
+    several = shared_operators(operator)
+    below = {id(op) for shared in operator.walk() if id(shared) in several for op in shared.walk()}
+    return _Pruner(frozenset(below)).prune(operator, set(operator.columns))
