@@ -11,6 +11,7 @@ from benchmarks.tpc.suites import Suite
 from benchmarks.tpc.values import wanted
 
 NULL_CHANCE = 0.03
+AMOUNTS = ("DECIMAL", "DOUBLE")
 SCALED = 0.5
 """How often an amount is multiplied, which changes the order of totals, instead of replaced."""
 SMALL = 30
@@ -123,7 +124,9 @@ class Changes:
             self._set(table, self.rng.sample(names, min(2, len(names))), amount)
         for profile in self._some(self.wanted.profiles.get(table, []), 2):
             fit = {name: values for name, texts in profile.items() if (values := self._cast(name, texts))}
-            self._set(table, [name for name in fit if name not in self.suite.kept], amount, fit)
+            amounts = [name for name in names if self.types[name].startswith(AMOUNTS) and name not in fit]
+            kept = [name for name in fit if name not in self.suite.kept]
+            self._set(table, kept + self._some(amounts, 1), amount, fit)
 
     def _set(self, table: str, names: list[str], amount: int, pools: dict[str, list[str]] | None = None) -> None:
         """Set columns of random rows, to values of their pools or else of their own choice."""
@@ -135,7 +138,7 @@ class Changes:
     def _value(self, name: str, pool: list[str] | None = None) -> str:
         """An expression that picks one of the pool, by row, and NULL now and then."""
         kind, index = self.types[name], f"hash(rowid + {self._any()})"
-        if pool is None and kind.startswith(("DECIMAL", "DOUBLE")) and self.rng.random() < SCALED:
+        if pool is None and kind.startswith(AMOUNTS) and self.rng.random() < SCALED:
             picked = f"TRY_CAST({name} * {self.rng.choice((-1, 0, 2, 50))} AS {kind})"
         else:
             pool = pool or self._pool(name)
