@@ -118,7 +118,11 @@ def adjusted(star: exp.Expr, values: Sequence[tuple[str, str, exp.Expr]]) -> lis
 def columns_in(item: exp.Expr) -> list[exp.Columns]:
     """The calls of COLUMNS in an expression, those of subqueries not counted."""
     for part in item.find_all(exp.Anonymous):
-        if part.name.upper() == "UNPACK" and len(part.expressions) == 1 and isinstance(part.expressions[0], exp.Columns):
+        if (
+            part.name.upper() == "UNPACK"
+            and len(part.expressions) == 1
+            and isinstance(part.expressions[0], exp.Columns)
+        ):
             # *COLUMNS(..) as DuckDB writes it in the text of a view
             part.replace(exp.Columns(this=part.expressions[0].this, unpack=True))
     parts = item.walk(prune=lambda part: isinstance(part, exp.Query | exp.Columns))
@@ -182,7 +186,9 @@ def picked(item: exp.Expr, alias: str | None, scope: Scope, facts: CompileFacts)
             value = exp.Cast(this=exp.Null(), to=exp.Var(this=f"ENUM('{position}')"))
             stand_ins.append(exp.Alias(this=value, alias=identifier(column)))
             position += 1
-        relations.append(f"({text(exp.Select(expressions=stand_ins))}) AS {text(identifier(name))}")
+        relations.append(
+            f"({text(exp.Select(expressions=stand_ins))}) AS {text(identifier(name or f'openivm_{position}'))}"
+        )
     value = exp.Alias(this=item.copy(), alias=identifier(alias)) if alias else item
     probe = f"SELECT openivm_row FROM (SELECT {text(value)} FROM {', '.join(relations)}) AS openivm_row"
     fields = parse_type(answer(probe, facts, f"{text(item)}{place(item)}")).fields
