@@ -82,6 +82,7 @@ class CompileFacts:
         macros: the overloads of each macro of the user, by lower-case name.
         names: what DuckDB calls the column of an unaliased expression, by the expression's text.
         types: DESCRIBE answers, by the text of the probe query that `Lowered.probes` asked for.
+        old_rows: whether DuckDB is older than 2.0, where a row with a NULL in it is in no set and not in no set.
         output: names and types of the query's result as a CTAS would create it; empty where unknown.
     """
 
@@ -95,6 +96,7 @@ class CompileFacts:
     names: Mapping[str, str] = field(default_factory=dict)
     types: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     output: tuple[Column, ...] = ()
+    old_rows: bool = False
 
     def resolve(self, parts: tuple[str, ...], context: tuple[str, str] | None = None) -> Relation | None:
         """Find the relation that a name of one to three parts means, as DuckDB would; None if there is none."""

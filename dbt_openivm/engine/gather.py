@@ -395,6 +395,7 @@ def gather(session: Session, query: str, is_view: IsView, also: Iterable[str] = 
         macros=own.macros,
         settings=settings_of(place, query, relations.values(), chain.from_iterable(own.macros.values())),
         names=expression_names(session, list(dict.fromkeys([*unnamed, *gatherer.unnamed]))),
+        old_rows=place.version.startswith("v1."),
     )
     return Gathered(facts, gatherer.relations)
 

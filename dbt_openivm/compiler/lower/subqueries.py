@@ -27,6 +27,7 @@ from dbt_openivm.compiler.algebra import (
     column,
     unique_name,
 )
+from dbt_openivm.compiler.facts import CompileFacts
 from dbt_openivm.compiler.lower.outer import outer_column, references_below, replace_references
 from dbt_openivm.compiler.lower.scope import Scope
 from dbt_openivm.compiler.lower.unnest import FOUND, Unnested, Unnester, bare_aggregate, empty_value, pull, with_found
@@ -52,6 +53,9 @@ NEGATED: dict[type[exp.Binary], type[exp.Binary]] = {
 
 class LowersQueries(Protocol):
     """What lowers the subqueries themselves."""
+
+    @property
+    def facts(self) -> CompileFacts: ...
 
     def inner(self, node: exp.Expr, scope: Scope) -> Operator:
         """The operator of a query that may refer to the columns of `scope`."""
@@ -82,6 +86,8 @@ class Subqueries:
             return False
         inner = self.lowers.inner(found.query, self.scope)
         left = bind(found.value)
+        if negated or found.every:
+            self.refuse_rows(found, left)
         if found.excludes(negated) and len(inner.columns) == 1:
             self.not_in(left, inner)
         elif found.every == negated:
@@ -91,6 +97,11 @@ class Subqueries:
             # x op ALL: there is no y for which x op y is not true; NOT (x op ANY): none for which it is not false
             self.semi_join(inner, lambda items: [is_not(found.compared(left, items), found.every)], anti=True)
         return True
+
+    def refuse_rows(self, found: Quantified, left: exp.Expr) -> None:
+        """Refuse rows where DuckDB does not compare them column by column, in three-valued logic."""
+        if isinstance(left, exp.Tuple) and self.lowers.facts.old_rows:
+            raise UnsupportedError(f"NOT IN for rows, or IN for rows as a value, before DuckDB 2.0{place(found.query)}")
 
     def semi_join(self, inner: Operator, on: Callable[[Items], list[exp.Expr]], anti: bool) -> None:
         """Keep the rows of the scope for which `inner` has a row (or, anti, has none) that fulfils `on`."""
@@ -143,6 +154,7 @@ class Subqueries:
 
     def member(self, found: Quantified, left: exp.Expr, inner: Operator) -> exp.Expr:
         """``left op ANY (inner)`` in three-valued logic."""
+        self.refuse_rows(found, left)
         value = found.compared(self.outer_operand(left), columns_of(inner))
         true = self.any_row(Filter(inner, value))
         if found.comparison is exp.EQ and len(inner.columns) == 1:
