@@ -10,13 +10,15 @@ TABLE = (
     "CREATE TABLE t (id INTEGER, g INTEGER, l INTEGER[], m INTEGER[], s STRUCT(a INTEGER, b VARCHAR), "
     "e STRUCT(a INTEGER, b INTEGER[])[], p MAP(VARCHAR, INTEGER), r INTEGER[3], ll INTEGER[][], n INTEGER, v VARCHAR)"
 )
-ROWS = (
+FIRST = (
     "(1, 1, [1, 2, 3], [7], {'a': 1, 'b': 'x'}, [{'a': 1, 'b': [5, 6]}, {'a': 2, 'b': []}], MAP {'k': 1, 'j': 2}, "
-    "[1, 2, 3], [[1, 2], [3]], 3, 'ab')",
+    "[1, 2, 3], [[1, 2], [3]], 3, 'ab')"
+)
+ROWS = (
+    FIRST,
     "(2, 1, NULL, [8, 9], NULL, NULL, NULL, NULL, [], NULL, 'b c')",
     "(3, 2, [], [], {'a': NULL, 'b': 'z'}, [NULL, {'a': 7, 'b': NULL}], MAP {}, [4, NULL, 6], NULL, 0, NULL)",
-    "(1, 1, [1, 2, 3], [7], {'a': 1, 'b': 'x'}, [{'a': 1, 'b': [5, 6]}, {'a': 2, 'b': []}], MAP {'k': 1, 'j': 2}, "
-    "[1, 2, 3], [[1, 2], [3]], 3, 'ab')",
+    FIRST,
 )
 CHANGES = (
     (f"INSERT INTO t VALUES {ROWS[0]}, {ROWS[2]}",),
@@ -64,10 +66,10 @@ VIEWS = {
     "pivot by texts": "PIVOT t ON g IN (1.0, 2, NULL) USING count(DISTINCT n) GROUP BY id",
     "joined pivot": "SELECT t.id, q.* FROM t JOIN (PIVOT t ON g IN (1, 2) USING sum(n) GROUP BY id) AS q USING (id)",
     "unpivot": "UNPIVOT (SELECT id, n, g FROM t) ON n, g INTO NAME what VALUE number",
-    "unpivot with NULL": "SELECT * FROM (SELECT id, n, g FROM t) UNPIVOT INCLUDE NULLS (x FOR what IN (n, g AS 'group'))",
+    "unpivot with NULL": "SELECT * FROM (SELECT id, n, g FROM t) UNPIVOT INCLUDE NULLS (x FOR y IN (n, g AS 'group'))",
     "unpivot pairs": "SELECT * FROM (SELECT id, n, g FROM t) UNPIVOT ((x, y) FOR what IN ((n, g), (g, n)))",
     "unpivot columns": "UNPIVOT (SELECT id, n, g FROM t) ON COLUMNS(* EXCLUDE (id))::BIGINT",
-    "counted unpivot": "SELECT what, count(x) AS n FROM (SELECT n, g FROM t) UNPIVOT (x FOR what IN (n, g)) GROUP BY what",
+    "counted unpivot": "SELECT y, count(x) AS n FROM (SELECT n, g FROM t) UNPIVOT (x FOR y IN (n, g)) GROUP BY y",
     "a pattern": "SELECT COLUMNS('^[gn]$') AS 'c_\\0' FROM t",
     "a lambda over names": "SELECT COLUMNS(lambda c: c IN ('g', 'n')) + 1 FROM t",
     "a star with a pattern": "SELECT * LIKE '_' FROM (SELECT id, n, g FROM t)",
@@ -83,7 +85,7 @@ VIEWS = {
     "positions": "SELECT #1 AS a, #2 + 1 AS b FROM t",
     "methods": "SELECT v.upper().left(1) AS a, s.b.length() AS b, main.abs(n) AS c FROM t",
     "aggregate methods": "SELECT g, n.sum() FILTER (WHERE id > 1) AS total FROM t GROUP BY g",
-    "a lambda over an aggregate": "SELECT g, list_transform(list(n ORDER BY n), lambda x: x + g) AS x FROM t GROUP BY g",
+    "a lambda of groups": "SELECT g, list_transform(list(n ORDER BY n), lambda x: x + g) AS x FROM t GROUP BY g",
     "a comprehension over one": "SELECT g, [x + max(id) FOR x IN list(n ORDER BY n) IF x > 0] AS x FROM t GROUP BY g",
     "struct keys": "SELECT s, count(*) AS c FROM t GROUP BY s",
     "list keys": "SELECT l, sum(n) AS c FROM t GROUP BY ALL",
@@ -120,9 +122,9 @@ ASOF = {
     "a text and a number": "SELECT x, y FROM a ASOF LEFT JOIN b ON '0' || a.k = b.k AND a.t >= b.t",
     "a filtered right side": "SELECT x, y FROM a ASOF LEFT JOIN b ON a.k = b.k AND a.t >= b.t AND b.y <> 11",
     "counted": "SELECT k, count(y) AS n FROM a ASOF LEFT JOIN b USING (k, t) GROUP BY k",
-    "over groups": "SELECT a.t, n FROM a ASOF JOIN (SELECT k, min(t) AS t, count(*) AS n FROM b GROUP BY k) AS q USING (k, t)",
+    "over groups": "SELECT a.t, n FROM a ASOF JOIN (SELECT k, min(t) t, count(*) n FROM b GROUP BY k) q USING (k, t)",
     "of a join": "SELECT a.x, y, q.t FROM a JOIN a AS q ON q.k = a.k + 1 ASOF LEFT JOIN b ON b.k = q.k AND q.t >= b.t",
-    "twice": "SELECT x, b.y, c.y AS z FROM a ASOF LEFT JOIN b USING (k, t) ASOF LEFT JOIN b AS c ON c.k = a.k AND a.x > c.t",
+    "twice": "SELECT x, b.y, c.y z FROM a ASOF LEFT JOIN b USING (k, t) ASOF LEFT JOIN b c ON c.k = a.k AND x > c.t",
     "semi": "SELECT * FROM a ASOF SEMI JOIN b ON a.k = b.k AND a.t >= b.t",
     "anti": "SELECT * FROM a ASOF ANTI JOIN b ON a.k = b.k AND a.t >= b.t",
 }

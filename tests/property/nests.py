@@ -93,7 +93,7 @@ class Nests:
         shown, (value, pool) = self.some(), self.list_of()
         items, columns = [*shown, f"unnest({value}) AS {self.fresh('e')}"], [Column("", pool)]
         if self.rng.random() < 0.3:
-            other, second = self.list_of()
+            other, _ = self.list_of()
             items.append(f"unnest({other}) IS NULL AS {self.fresh('e')}")
             columns.append(Column("", BOOL))
         distinct = "DISTINCT " if self.rng.random() < 0.15 else ""

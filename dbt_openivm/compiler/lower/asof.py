@@ -40,7 +40,7 @@ def asof(
     on = conjunction(conditions)
     if on is None or on.find(exp.Query):
         raise UnsupportedError(f"this condition of an ASOF JOIN{place(join)}")
-    keys = []
+    keys: list[tuple[str, exp.Expr, exp.Expr]] = []
     for pair in filter(None, (equality(part, sides) for part in conjuncts(on))):
         values = [
             key_of(value, type_of(operator, value, facts, f"the key of an ASOF JOIN{place(join)}", around).text)

@@ -34,6 +34,7 @@ def is_dotted(node: exp.Expr) -> bool:
 def changed(node: exp.Expr, facts: CompileFacts) -> exp.Expr:
     if isinstance(node, exp.Dot):
         return plain(node, node.this, node.expression, facts)
+    assert isinstance(node, exp.Column)
     # sqlglot reads x.sum() FILTER (..) as a column of the table x that is called after the call
     before = [part.copy() for part in node.parts[:-1]]
     call = plain(node, exp.Dot.build(before) if len(before) > 1 else before[0], node.this.this, facts)

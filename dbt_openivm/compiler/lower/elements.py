@@ -27,7 +27,7 @@ LISTS = ("range", "generate_series")
 OPTIONS = ("recursive", "max_depth", "keep_parent_names")
 
 
-# --- in a select list --------------------------------------------------------------------------------------------------
+# --- in a select list -------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,9 @@ def options(node: exp.Expr) -> dict[str, exp.Expr]:
 def shape(node: exp.Expr, type_: Nested) -> tuple[int, tuple[tuple[str, tuple[str, ...]], ...]]:
     """(levels, fields) of a call; see `Spread`."""
     given = options(node)
-    depth = 1_000_000 if is_true(given.get("recursive")) else int(given["max_depth"].name) if "max_depth" in given else 1
+    depth = (
+        1_000_000 if is_true(given.get("recursive")) else int(given["max_depth"].name) if "max_depth" in given else 1
+    )
     levels = 0
     while depth > 0 and type_.element is not None:
         levels, depth, type_ = levels + 1, depth - 1, parse_type(type_.element)
@@ -206,7 +208,7 @@ def dotted(value: exp.Expr, path: Sequence[str]) -> exp.Expr:
     return value
 
 
-# --- in FROM -----------------------------------------------------------------------------------------------------------
+# --- in FROM ----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

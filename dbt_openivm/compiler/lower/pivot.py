@@ -42,7 +42,7 @@ def is_statement(pivot: exp.Pivot) -> bool:
     return pivot.this is not None
 
 
-# --- PIVOT -------------------------------------------------------------------------------------------------------------
+# --- PIVOT ------------------------------------------------------------------------------------------------------------
 
 
 def pivoted(pivot: exp.Pivot, source: exp.Expr, scope: Scope, rows: str, facts: CompileFacts) -> exp.Select:
@@ -51,7 +51,8 @@ def pivoted(pivot: exp.Pivot, source: exp.Expr, scope: Scope, rows: str, facts: 
     combinations = [conjunction(parts) for parts in product(*map(conditions, fields))]
     group = pivot.args.get("group")
     used = names_in([*fields, *calls])
-    keys = group.expressions if group else [reference(name) for name in names_of(scope) if name.lower() not in used]
+    others = [name for name in names_of(scope) if name.lower() not in used]
+    keys = group.expressions if group else list(map(reference, others))
     values = [filtered(call.unalias(), condition, facts) for condition in combinations for call in calls]
     names = output_names(pivot, scope, rows, facts)
     if len(names) != len(keys) + len(values):
@@ -83,7 +84,7 @@ def conditions(field: exp.Expr) -> list[exp.Expr]:
         raise UnsupportedError(f"PIVOT by the values of a type or query{place(field)}")
     column = field.this.unnest()
     columns = column.expressions if isinstance(column, exp.Tuple) else [column]
-    found = []
+    found: list[exp.Expr] = []
     for value in field.expressions:
         value = value.this if isinstance(value, exp.PivotAlias | exp.Alias) else value
         parts = value.expressions if isinstance(value, exp.Tuple) else [value]
@@ -128,7 +129,7 @@ def output_names(pivot: exp.Pivot, scope: Scope, rows: str, facts: CompileFacts)
     return [name for name, _ in parse_type(answer(probe, facts, f"PIVOT{place(pivot)}")).fields]
 
 
-# --- UNPIVOT -----------------------------------------------------------------------------------------------------------
+# --- UNPIVOT ----------------------------------------------------------------------------------------------------------
 
 
 def unpivoted(pivot: exp.Pivot, source: exp.Expr, scope: Scope, facts: CompileFacts) -> exp.Select:
@@ -148,7 +149,7 @@ def unpivoted(pivot: exp.Pivot, source: exp.Expr, scope: Scope, facts: CompileFa
         raise UnsupportedError(f"UNPIVOT of tuples of another length{place(pivot)}")
     used = names_in([part for _, parts in rows for part in parts])
     items: list[exp.Expr] = [reference(column) for column in names_of(scope) if column.lower() not in used]
-    lists = [[exp.Literal.string(label) for label, _ in rows]]
+    lists: list[list[exp.Expr]] = [[exp.Literal.string(name) for name, _ in rows]]
     lists += [[parts[index].copy() for _, parts in rows] for index in range(len(values))]
     for column, elements in zip((name, *values), lists, strict=True):
         items.append(exp.Alias(this=exp.Explode(this=exp.Array(expressions=elements)), alias=identifier(column)))

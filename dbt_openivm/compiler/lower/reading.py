@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 import re
+from collections.abc import Callable
 from itertools import pairwise
 from typing import ClassVar
 
@@ -57,8 +57,8 @@ class Parser(DuckDBParser):
     TYPE_LITERAL_PARSERS: ClassVar = {}
     # a key is a key: j->'a.b' is no path
     JSON_OPERATORS: ClassVar = {
-        TokenType.ARROW: lambda self, this, path: exp.JSONExtract(this=this, expression=path),
-        TokenType.DARROW: lambda self, this, path: exp.JSONExtractScalar(this=this, expression=path),
+        TokenType.ARROW: lambda _parser, this, path: exp.JSONExtract(this=this, expression=path),
+        TokenType.DARROW: lambda _parser, this, path: exp.JSONExtractScalar(this=this, expression=path),
     }
 
     def _parse_expression(self) -> exp.Expr | None:

@@ -36,9 +36,7 @@ def whole_row(scope: Scope, alias: str, make: Make) -> exp.Expr | None:
 
 
 def struct(fields: list[tuple[str, exp.Expr]]) -> exp.Expr:
-    pairs = [
-        exp.PropertyEQ(this=exp.to_identifier(name, quoted=True), expression=value) for name, value in fields
-    ]
+    pairs = [exp.PropertyEQ(this=exp.to_identifier(name, quoted=True), expression=value) for name, value in fields]
     return exp.Struct(expressions=pairs)
 
 

@@ -17,7 +17,7 @@ from dbt_openivm.compiler.lower.rows import Flat, flat, positional
 from dbt_openivm.compiler.lower.scope import Scope
 from dbt_openivm.compiler.lower.types import answer, parse_type, type_of
 from dbt_openivm.compiler.places import place
-from dbt_openivm.compiler.sql import conjunction, identifier, text
+from dbt_openivm.compiler.sql import cast, conjunction, identifier, text
 from dbt_openivm.errors import UnsupportedError
 
 Item = tuple[str, exp.Expr]
@@ -112,7 +112,7 @@ def adjusted(star: exp.Expr, values: Sequence[tuple[str, str, exp.Expr]]) -> lis
     return items
 
 
-# --- COLUMNS() ---------------------------------------------------------------------------------------------------------
+# --- COLUMNS() --------------------------------------------------------------------------------------------------------
 
 
 def columns_in(item: exp.Expr) -> list[exp.Columns]:
@@ -140,8 +140,8 @@ def of_columns(item: exp.Expr, scope: Scope, facts: CompileFacts, position: int)
     if all(unpacked):
         name = alias or item_name(item, facts) or f"column{position}"
         return [(name, replaced(item.unalias(), None, found))]
-    name = alias if alias and "\\" not in alias else None
-    return [(name or column, replaced(item.unalias(), value, found)) for column, value in found]
+    given = alias if alias and "\\" not in alias else None
+    return [(given or column, replaced(item.unalias(), value, found)) for column, value in found]
 
 
 def meant(call: exp.Columns, alias: str | None, scope: Scope, facts: CompileFacts) -> list[Item]:
@@ -160,7 +160,8 @@ def replaced(value: exp.Expr, one: exp.Expr | None, all_: Sequence[Item]) -> exp
             assert one is not None
             call.replace(one.copy())
     holder.this.meta.update(value.meta)
-    return holder.this.pop()
+    made: exp.Expr = holder.this.pop()
+    return made
 
 
 def unpack(call: exp.Columns, values: list[exp.Expr]) -> None:
@@ -183,8 +184,8 @@ def picked(item: exp.Expr, alias: str | None, scope: Scope, facts: CompileFacts)
     for name, group in groupby(shown, key=lambda column: column[0]):
         stand_ins = []
         for _, column, _ in group:
-            value = exp.Cast(this=exp.Null(), to=exp.Var(this=f"ENUM('{position}')"))
-            stand_ins.append(exp.Alias(this=value, alias=identifier(column)))
+            stand_in = cast(exp.Null(), f"ENUM('{position}')")
+            stand_ins.append(exp.Alias(this=stand_in, alias=identifier(column)))
             position += 1
         relations.append(
             f"({text(exp.Select(expressions=stand_ins))}) AS {text(identifier(name or f'openivm_{position}'))}"

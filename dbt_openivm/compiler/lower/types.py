@@ -1,7 +1,7 @@
 """Types that lowering itself needs: which fields a struct has, whether UNNEST gets a list or a struct.
 
-Lowering has no connection. Where the tree depends on a type it asks for it (`TypeWanted`); whoever compiles finds out and
-lowers again, see `dbt_openivm.compiler.compile.settle`.
+Lowering has no connection. Where the tree depends on a type it asks for it (`TypeWanted`); whoever compiles finds out
+and lowers again, see `dbt_openivm.compiler.compile.settle`.
 """
 
 from __future__ import annotations
