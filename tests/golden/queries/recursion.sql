@@ -59,7 +59,7 @@ SELECT * FROM above
 
 -- name: using_key
 -- construct: recursive CTE `USING KEY`
--- cost: delta, matches, the node
+-- cost: delta, the node
 WITH RECURSIVE level(customer, depth) USING KEY (customer) AS (
   SELECT customer, 0 FROM customers
   UNION
