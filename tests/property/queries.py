@@ -15,9 +15,9 @@ from tests.property.identifiers import ODD, PLAIN
 from tests.property.nests import Nests
 from tests.property.schema import Column, Relation, column_list, rename, rename_rendered
 from tests.property.sources import From, Rejected, Sources
-from tests.property.windows import Windows
 from tests.property.subqueries import MOST_ROWS as SUBQUERY_ROWS
 from tests.property.subqueries import Subqueries
+from tests.property.windows import Windows
 
 SET_OPERATIONS = ("UNION", "INTERSECT", "INTERSECT ALL", "EXCEPT", "EXCEPT ALL")
 
