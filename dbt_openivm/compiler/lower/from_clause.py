@@ -9,7 +9,18 @@ from typing import Protocol
 
 from sqlglot import exp
 
-from dbt_openivm.compiler.algebra import Asof, Filter, Join, Operator, OuterJoin, Project, SemiJoin, Unnest, column, unique_name
+from dbt_openivm.compiler.algebra import (
+    Asof,
+    Filter,
+    Join,
+    Operator,
+    OuterJoin,
+    Project,
+    SemiJoin,
+    Unnest,
+    column,
+    unique_name,
+)
 from dbt_openivm.compiler.facts import CompileFacts
 from dbt_openivm.compiler.lower.asof import asof
 from dbt_openivm.compiler.lower.elements import Series, items_of, left_items, series

@@ -9,15 +9,15 @@ from sqlglot import exp
 
 from dbt_openivm.compiler.algebra import Constant, Operator, Project, Scan, column, unique_name
 from dbt_openivm.compiler.facts import SQL_VIEW, CompileFacts, Relation
-from dbt_openivm.compiler.lower.ending import first_of_query
 from dbt_openivm.compiler.lower.calls import plain_calls
 from dbt_openivm.compiler.lower.elements import series, series_rows
+from dbt_openivm.compiler.lower.ending import first_of_query
 from dbt_openivm.compiler.lower.expressions import Binder, function_name
 from dbt_openivm.compiler.lower.lowered import Lowered
 from dbt_openivm.compiler.lower.macros import expand_call
+from dbt_openivm.compiler.lower.pivot import UNNAMED, selection
 from dbt_openivm.compiler.lower.reading import read
 from dbt_openivm.compiler.lower.recursion import recursive
-from dbt_openivm.compiler.lower.pivot import UNNAMED, selection
 from dbt_openivm.compiler.lower.references import FILE_READERS
 from dbt_openivm.compiler.lower.scope import Binding, Scope
 from dbt_openivm.compiler.lower.select import lower_select
@@ -223,7 +223,13 @@ def refuse_modifiers(node: exp.Expr) -> None:
 
 def refuse_table_modifiers(item: exp.Expr) -> None:
     refuse_modifiers(item)
-    for key, name in (("limit", "LIMIT"), ("offset", "OFFSET"), ("when", "time travel"), ("version", "time travel"), ("ordinality", "WITH ORDINALITY")):
+    for key, name in (
+        ("limit", "LIMIT"),
+        ("offset", "OFFSET"),
+        ("when", "time travel"),
+        ("version", "time travel"),
+        ("ordinality", "WITH ORDINALITY"),
+    ):
         if item.args.get(key):
             raise UnsupportedError(f"{name}{place(item)}")
 
