@@ -123,6 +123,15 @@ def whole(join: OuterJoin, context: Context, form: Form) -> list[Fragment]:
     return [ordered(join, native(join, rows[0], rows[1], kind, context))]
 
 
+def opaque(weight: exp.Expr) -> exp.Expr:
+    """The weight in words that DuckDB has no statistics of.
+
+    Where these tell that the right side is empty, it takes the outer join for empty, too, and so a sum over it for
+    zero: ``HAVING sum(weight) <> 0`` is never true then (seen in 2.0.1).
+    """
+    return exp.BitwiseOr(this=exp.Paren(this=weight), expression=sql.zero())
+
+
 def native(join: OuterJoin, left: Fragment, right: Fragment, kind: str, context: Context) -> Fragment:
     """DuckDB's own outer join; the weight of a row that is not there is 1."""
     weighted = left.weight is not None or right.weight is not None
@@ -143,7 +152,7 @@ def native(join: OuterJoin, left: Fragment, right: Fragment, kind: str, context:
     items = [sql.named(value, name) for name, value in columns.items()] or [sql.named(sql.one(), "openivm_row")]
     if weighted:
         weight = weights[0] if len(weights) == 1 else exp.Mul(this=weights[0], expression=weights[1])
-        items.append(sql.named(weight, MULTIPLICITY))
+        items.append(sql.named(opaque(weight), MULTIPLICITY))
     query = sql.select(items, [sides[0][1]])
     query.set("joins", [exp.Join(this=sides[1][1], side=kind, on=sql.substitute(join.on, columns))])
     return over(query, context.alias("openivm_outer"), tuple(columns), weighted)
