@@ -159,8 +159,7 @@ def test_a_join_of_many_inputs(world: World, inputs: int) -> None:
         "SELECT t.x, u.y FROM t LEFT JOIN u ON t.k = u.k AND u.y = 77",
         "SELECT t.k, count(*) AS n, sum(t.x) AS s FROM t LEFT JOIN u ON t.k = u.k AND u.y = 77 GROUP BY t.k",
         "SELECT v.k FROM v WHERE EXISTS (SELECT 1 FROM t LEFT JOIN u ON t.k = u.k AND u.y = 77 WHERE t.k = v.k)",
-        "SELECT v.k, q.x FROM v "
-        "LEFT JOIN (SELECT t.k, t.x FROM t LEFT JOIN u ON t.k = u.k AND u.y = 77) AS q ON q.k = v.k",
+        "SELECT v.k, q.x FROM v LEFT JOIN (SELECT t.k, x FROM t LEFT JOIN u ON t.k = u.k AND u.y = 77) q ON q.k = v.k",
     ],
 )
 @pytest.mark.parametrize("rows", ["", "INSERT INTO u VALUES (1, 5), (2, 6)"])
