@@ -14,9 +14,22 @@ from sqlglot import exp
 
 from dbt_openivm.compiler.algebra import Call, Constant, Operator, Project, UnionAll, column, unique_name
 from dbt_openivm.compiler.sql import cast
+from dbt_openivm.errors import UnsupportedError
 
 Keys = tuple[tuple[str, exp.Expr], ...]
 Calls = tuple[tuple[str, Call], ...]
+
+MACROS = {
+    "geomean": True,
+    "geometric_mean": True,
+    "wavg": True,
+    "weighted_avg": True,
+    "json_group_array": False,
+    "json_group_object": False,
+    "json_group_structure": False,
+    "variant_group_array": False,
+}
+"""Aggregates that are macros, which DuckDB gives no FILTER; whether they skip rows whose first argument is NULL."""
 
 KINDS = (exp.Rollup, exp.Cube, exp.GroupingSets)
 
@@ -113,7 +126,19 @@ def only_where(call: Call, condition: exp.Expr) -> Call:
     """The call over the rows that fulfil one more condition."""
     inner = call.expression.this if isinstance(call.expression, exp.Filter) else call.expression
     both = condition if call.condition is None else exp.And(this=condition, expression=exp.Paren(this=call.condition))
+    if call.function in MACROS:
+        if not MACROS[call.function]:
+            raise UnsupportedError(f"{call.function}() under a grouping set without keys")
+        return replace(call, condition=both, expression=only_values_where(inner, both))
     return replace(call, condition=both, expression=exp.Filter(this=inner, expression=exp.Where(this=both)))
+
+
+def only_values_where(call: exp.Expr, condition: exp.Expr) -> exp.Expr:
+    """A call that skips NULL with NULL for the first argument of other rows."""
+    copy = call.copy()
+    first = next(copy.iter_expressions())
+    first.replace(exp.Case(ifs=[exp.If(this=condition.copy(), true=first.copy())]))
+    return copy
 
 
 def grouping_value(sets: Sequence[Sequence[str]], names: Sequence[str]) -> exp.Expr:
