@@ -196,7 +196,7 @@ class RecursiveProgram(NodeProgram):
         """The rows of the state with a derivation less, and all that the old sources derive from them."""
         taken = [fragment for fragment in changed if fragment.weight is not None]
         seed = f"SELECT DISTINCT {self.listed} FROM ({self.union(taken)}) AS openivm_rows WHERE {WEIGHT} < 0"
-        step = self.round(context, old)
+        step = f"SELECT {self.listed} FROM ({self.round(context, old)}) AS n"
         return (
             f"WITH RECURSIVE {ROUND}({self.listed}) AS ({seed} UNION {step}) "
             f"SELECT {self.listed} FROM {ROUND} AS r WHERE EXISTS ({self.namesake(target, 'r')})"

@@ -178,13 +178,13 @@ class Application:
             row = self.row_of(node)
             target = self.target(node, row)
             self.runner.changed = 0
-            self.clean_log(row, target)
             if self.crossings is not None and not full:
                 self.crossings.find_late(node, states)
                 states.update(self.crossings.states)
             steps = publish.full(node.program, states, target) if full else self.program(node, states, target)
-            self.runner.run(steps)
             if steps:
+                self.clean_log(row, target)
+                self.runner.run(steps)
                 self.touch(row, target, self.catalog.count_rows(row))
             if node.number is not None:
                 states[node_key(node.number)] = self.node_state(

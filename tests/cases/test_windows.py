@@ -1,9 +1,8 @@
-"""Cases 31 to 33: windows, top-k and time."""
+"""Cases 31 and 32: windows and top-k."""
 
 from __future__ import annotations
 
 import re
-import time
 
 import pytest
 
@@ -254,20 +253,7 @@ def test_settings_of_order(world: World, setting: str) -> None:
     world.change("said", "DELETE FROM t WHERE x = 2")
 
 
-def test_case_33_rows_leave_as_time_passes(world: World) -> None:
-    """A filter on now(): an hour later, with no change of any table, rows are gone. No delta is no reason to skip."""
-    world.run("CREATE TABLE t (ts TIMESTAMPTZ, x INTEGER)")
-    world.run("INSERT INTO t VALUES (now(), 1), (now() - INTERVAL 2 HOUR, 2), (now() + INTERVAL 1 DAY, 3)")
-    info = world.ivm.create_view("mv", "SELECT x FROM t WHERE ts > now() - INTERVAL 400 MILLISECOND")
-    if info.refresh_type == "FULL_REFRESH":
-        assert "now" in info.reason
-    world.assert_rows("mv", (1,), (3,))
-    time.sleep(0.6)
-    world.ivm.refresh("mv")
-    world.assert_rows("mv", (3,))
-
-
-@pytest.mark.parametrize("call", ["random()", "uuid()", "nextval('s')", "now()", "current_timestamp", "current_date"])
+@pytest.mark.parametrize("call", ["random()", "uuid()", "nextval('s')", "now()", "current_timestamp"])
 def test_volatile_functions_are_recomputed_every_time(world: World, call: str) -> None:
     """Such a query says why it refreshes in full, and does so although nothing changed."""
     world.run("CREATE SEQUENCE s", "CREATE TABLE t (x INTEGER)", "INSERT INTO t VALUES (1)")

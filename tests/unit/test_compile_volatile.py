@@ -17,6 +17,7 @@ SET_UP = [
     "CREATE VIEW above AS SELECT k FROM direct",
     "CREATE VIEW far_above AS SELECT count(*) AS n FROM above",
     "CREATE MACRO age_of(d) AS date_diff('day', d, current_date)",
+    "CREATE MACRO noise(d) AS d + random()::INTEGER",
     "CREATE MACRO old(d) AS age_of(d) > 10",
     "CREATE MACRO noisy() AS TABLE SELECT k + random() AS r FROM t",
     "CREATE VIEW with_macro AS SELECT old(d) AS o FROM t",
@@ -29,9 +30,6 @@ VOLATILE = [
     "SELECT gen_random_uuid() AS u FROM t",
     "SELECT nextval('seq') AS n FROM t",
     "SELECT now() AS n FROM t",
-    "SELECT k FROM t WHERE seen > now()::TIMESTAMP - INTERVAL 1 HOUR",
-    "SELECT k FROM t WHERE d = current_date",
-    "SELECT k FROM t WHERE d = today()",
     "SELECT CURRENT_TIMESTAMP AS c FROM t",
     "SELECT current_time AS c FROM t",
     "SELECT localtimestamp AS c FROM t",
@@ -47,10 +45,7 @@ VOLATILE = [
     "SELECT k FROM direct",
     "SELECT k FROM above",
     "SELECT n FROM far_above",
-    "SELECT age_of(d) AS a FROM t",
-    "SELECT k FROM t WHERE old(d)",
     "SELECT r FROM noisy()",
-    "SELECT o FROM with_macro",
     "SELECT k FROM t USING SAMPLE 3",
     "SELECT k FROM t TABLESAMPLE 50%",
     "SELECT txid_current() AS x FROM t",
@@ -65,6 +60,19 @@ STABLE = [
     "SELECT time_bucket(INTERVAL 1 DAY, seen) AS b, count(*) AS n FROM t GROUP BY b",
     "SELECT date_diff('day', d, DATE '2024-01-01') AS days FROM t",
     "SELECT CASE WHEN k < 0 THEN error('below zero') ELSE k END AS k FROM t",
+]
+
+
+#: They read the clock where the rows that time moves can be told.
+MOVING = [
+    "SELECT k FROM t WHERE seen > now()::TIMESTAMP - INTERVAL 1 HOUR",
+    "SELECT k FROM t WHERE d = current_date",
+    "SELECT k FROM t WHERE d = today()",
+    "SELECT age_of(d) AS a FROM t",
+    "SELECT k FROM t WHERE old(d)",
+    "SELECT o FROM with_macro",
+    "SELECT count(*) FILTER (WHERE seen > localtimestamp) AS n FROM t",
+    "WITH p AS (SELECT today() AS day) SELECT k FROM t, p WHERE d < p.day",
 ]
 
 
@@ -89,6 +97,14 @@ def test_stable(connection: Any, query: str) -> None:
     assert plan.reason is None
 
 
+@pytest.mark.parametrize("query", MOVING)
+def test_moving(connection: Any, query: str) -> None:
+    plan = compiled(connection, query).plan
+    assert plan.reason is None
+    assert plan.clock
+    assert not plan.volatile
+
+
 def test_the_reason_names_construct_and_place(connection: Any) -> None:
     plan = compiled(connection, "SELECT\n  k,\n  random() AS r\nFROM t").plan
     assert plan.reason is not None
@@ -98,7 +114,7 @@ def test_the_reason_names_construct_and_place(connection: Any) -> None:
 def test_the_reason_tells_a_line_of_the_query_from_one_of_a_view_or_macro(connection: Any) -> None:
     for query, words in (
         ("SELECT\n k FROM above", "random() at line 1 of the view memory.main.direct "),
-        ("SELECT\n age_of(d) AS a FROM t", "current_date of the macro age_of "),
+        ("SELECT\n noise(d) AS a FROM t", "random() at line 1 of the macro noise "),
     ):
         reason = compiled(connection, query).plan.reason
         assert reason is not None
