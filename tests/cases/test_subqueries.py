@@ -93,3 +93,11 @@ def test_case_22_a_scalar_subquery_over_nothing(world: World) -> None:
     world.assert_rows("mv")
     world.change("mv", "INSERT INTO u VALUES (0)")
     world.assert_rows("mv", (1,), (20,))
+
+
+def test_the_type_of_a_scalar_subquery_over_nothing(world: World) -> None:
+    """COALESCE(NULL, 1) is an INTEGER, but of a SMALLINT's maximum it is a SMALLINT (the fuzzer's seed 42019)."""
+    world.run("CREATE TABLE t (k BOOLEAN, g SMALLINT)", "INSERT INTO t VALUES (true, 5), (false, 6), (NULL, 7)")
+    world.create("mv", "SELECT a.g, (SELECT coalesce(max(b.g), 1) FROM t AS b WHERE a.k) AS top FROM t AS a")
+    world.change("mv", "DELETE FROM t WHERE g = 7", "INSERT INTO t VALUES (false, 9)")
+    world.assert_rows("mv", (5, 9), (6, 1), (9, 1))

@@ -30,9 +30,10 @@ from dbt_openivm.compiler.algebra import (
 from dbt_openivm.compiler.facts import CompileFacts
 from dbt_openivm.compiler.lower.outer import outer_column, references_below, replace_references
 from dbt_openivm.compiler.lower.scope import Scope
+from dbt_openivm.compiler.lower.types import type_of
 from dbt_openivm.compiler.lower.unnest import FOUND, Unnested, Unnester, bare_aggregate, empty_value, pull, with_found
 from dbt_openivm.compiler.places import place
-from dbt_openivm.compiler.sql import conjunction, equal, null_safe_equal, operand, substitute
+from dbt_openivm.compiler.sql import cast, column_names, conjunction, equal, null_safe_equal, operand, substitute
 from dbt_openivm.errors import UnsupportedError
 
 Items = Mapping[str, exp.Expr]
@@ -207,7 +208,7 @@ class Subqueries:
             return self.joined(unnested.operator, [unnested], inner.columns[0], "LEFT")
         if correlated and bare is not None:
             unnested = self.unnested(inner, keep_bare=True)
-            empty = over_nothing(inner, self.scope.number)
+            empty = over_nothing(inner, self.scope, self.lowers.facts)
             if isinstance(empty, exp.Null):
                 return self.joined(unnested.operator, [unnested], inner.columns[0], "LEFT")
             names = self.joined_all(with_found(unnested.operator), [unnested], "LEFT")
@@ -420,14 +421,22 @@ def chain(operator: Operator) -> tuple[dict[str, exp.Expr], list[exp.Expr]]:
     return {name: column(name) for name in operator.columns}, []
 
 
-def over_nothing(operator: Operator, scope: int) -> exp.Expr:
+def over_nothing(operator: Operator, around: Scope, facts: CompileFacts) -> exp.Expr:
     """The value of a subquery with an aggregate but no GROUP BY where there are no rows to aggregate."""
     bare = bare_aggregate(operator)
     assert bare is not None
     empty = {name: empty_value(call.function) for name, call in bare.calls}
     items, conditions = chain(operator)
-    value = replace_references(substitute(items[operator.columns[0]], empty), scope, AsColumns())
+    shown = items[operator.columns[0]]
+    if not isinstance(shown, exp.Column):
+        # a NULL without a type would leave the type to what stands beside it: COALESCE(NULL, 1) is an INTEGER
+        read = [name for name in column_names(shown) if isinstance(empty.get(name), exp.Null)]
+        types = {
+            name: type_of(bare, column(name), facts, f"the aggregate {name}", around).text for name in sorted(read)
+        }
+        empty |= {name: cast(exp.Null(), type_) for name, type_ in types.items()}
+    value = replace_references(substitute(shown, empty), around.number, AsColumns())
     if not conditions:
         return value
-    shown = [replace_references(substitute(part, empty), scope, AsColumns()) for part in conditions]
-    return exp.Case(ifs=[exp.If(this=conjunction(shown), true=value)])
+    kept = [replace_references(substitute(part, empty), around.number, AsColumns()) for part in conditions]
+    return exp.Case(ifs=[exp.If(this=conjunction(kept), true=value)])
