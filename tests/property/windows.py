@@ -139,7 +139,8 @@ class Windows:
 
     def shown(self, sql: str, feature: str) -> Wrapped:
         names = self.some(1)
-        return Wrapped(sql.replace("<shown>", ", ".join(names), 1), tuple(self.columns[name] for name in names), feature)
+        columns = tuple(self.columns[name] for name in names)
+        return Wrapped(sql.replace("<shown>", ", ".join(names), 1), columns, feature)
 
     # -- parts ------------------------------------------------------------------------------------------------------
 

@@ -78,6 +78,17 @@ def bind_window(window: exp.Window, bind: Bind) -> exp.Window:
 
 
 @dataclass
+class Shared:
+    """Calls, and the keys that stand in the PARTITION BY of each."""
+
+    keys: list[exp.Expr]
+    calls: list[tuple[str, exp.Window]] = field(default_factory=list)
+
+    def common(self, keys: list[exp.Expr]) -> list[exp.Expr]:
+        return [key for key in self.keys if key in keys]
+
+
+@dataclass
 class Windows:
     """The bound window calls of one block: (name, call)."""
 
@@ -97,27 +108,24 @@ class Windows:
     def over(self, operator: Operator) -> Operator:
         """The operator's rows with the values of all calls."""
         taken = {name.lower() for name in operator.columns} | self.taken
-        for keys, calls in self.shared():
-            named = tuple((unique_name(PARTITION, taken), key) for key in keys)
-            operator = Window(operator, tuple(calls), named)
+        for group in self.shared():
+            keys = tuple((unique_name(PARTITION, taken), key) for key in group.keys)
+            operator = Window(operator, tuple(group.calls), keys)
         return operator
 
-    def shared(self) -> list[tuple[list[exp.Expr], list[tuple[str, exp.Window]]]]:
-        """The calls in groups, with the keys that those of a group have in common."""
-        groups: list[tuple[list[exp.Expr], list[tuple[str, exp.Window]]]] = []
+    def shared(self) -> list[Shared]:
+        """The calls in groups that have keys in common."""
+        groups: list[Shared] = []
         # those with most keys first, so that what is alike meets before what has little in common
         for name, call in sorted(self.calls, key=lambda entry: -len(partition_keys(entry[1]))):
             keys = partition_keys(call)
-            best, common = None, []
-            for group in groups:
-                both = [key for key in group[0] if key in keys]
-                if len(both) > len(common) or (not keys and not group[0]):
-                    best, common = group, both
+            alike = [group for group in groups if group.common(keys) or group.keys == keys]
+            best = max(alike, key=lambda group: len(group.common(keys)), default=None)
             if best is None:
-                groups.append((keys, [(name, call)]))
-            else:
-                best[0][:] = common
-                best[1].append((name, call))
+                best = Shared(keys)
+                groups.append(best)
+            best.keys = best.common(keys)
+            best.calls.append((name, call))
         return groups
 
 
