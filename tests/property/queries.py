@@ -13,6 +13,7 @@ from tests.property.aggregates import Aggregates, over_aggregates
 from tests.property.expressions import BASIC, INT, Expr, Expressions
 from tests.property.identifiers import ODD, PLAIN
 from tests.property.nests import Nests
+from tests.property.recursions import Recursions
 from tests.property.schema import Column, Relation, column_list, rename, rename_rendered
 from tests.property.sources import From, Rejected, Sources
 from tests.property.subqueries import MOST_ROWS as SUBQUERY_ROWS
@@ -88,6 +89,8 @@ class Queries:
             return self._windows(depth, prefix, ctes, unsupported)
         if depth > 0 and choice < 0.62:
             return self._nests(depth, prefix, ctes, unsupported)
+        if depth > 0 and choice < 0.7:
+            return self._recursions(depth, prefix, ctes, unsupported)
         return self._block(depth, prefix, ctes, unsupported)
 
     def _windows(self, depth: int, prefix: str, ctes: tuple[Relation, ...], unsupported: bool) -> Query:
@@ -104,6 +107,14 @@ class Queries:
         head = prefix + " " if prefix else ""
         nests = Nests(self.rng, inner.columns, self.relations, self.fresh)
         wrapped = nests.wrap(inner.sql.removeprefix(head))
+        self._features.append(wrapped.feature)
+        return self._described(head + wrapped.sql, wrapped.columns, inner.rows * 2, inner.supported)
+
+    def _recursions(self, depth: int, prefix: str, ctes: tuple[Relation, ...], unsupported: bool) -> Query:
+        """A recursive CTE over another query, or a filter of it on the clock."""
+        inner = self._query(depth - 1, prefix, ctes, unsupported and self.rng.random() < 0.3)
+        head = prefix + " " if prefix else ""
+        wrapped = Recursions(self.rng, inner.columns, self.relations, self.fresh).wrap(inner.sql.removeprefix(head))
         self._features.append(wrapped.feature)
         return self._described(head + wrapped.sql, wrapped.columns, inner.rows * 2, inner.supported)
 
