@@ -134,6 +134,8 @@ class Run:
             return
         seen.refresh.append(took)
         seen.strategies[result[0].strategy] += 1
+        if result[0].strategy == "rebuild":  # right in the end, but nobody changed anything that would call for it
+            seen.problems.append(f"rebuilt: {result[0].reason}")
         self._compare(seen, f"after {result[0].strategy} refresh")
         if self.options.chained:
             self.ivm.refresh(f"{seen.name}_child")
