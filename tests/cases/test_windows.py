@@ -179,8 +179,7 @@ CHANGES = (
     ("INSERT INTO t VALUES (1, 7, 20, 'A'), (NULL, 7, 21, 'b'), (3, NULL, 22, 'c')", "INSERT INTO u VALUES (1, 3)"),
     ("UPDATE t SET g = 2 WHERE g = 1 AND id % 2 = 0", "DELETE FROM u WHERE k = 2"),
     ("DELETE FROM t WHERE g IS NULL", "INSERT INTO t VALUES (9, 9, 30, 'Z')", "UPDATE u SET y = y + 1"),
-    ("UPDATE t SET x = x + 1 WHERE id < 4",),
-    ("DELETE FROM t WHERE id > 2",),
+    ("UPDATE t SET x = x + 1 WHERE id < 4", "DELETE FROM t WHERE id > 4"),
     ("DELETE FROM t", "DELETE FROM u"),
     ("INSERT INTO t VALUES (1, 1, 1, 'a')",),
 )
