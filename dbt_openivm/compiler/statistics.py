@@ -168,7 +168,8 @@ def intercept(pair: Pair) -> str:
 
 
 PAIRS: dict[str, Callable[[Pair], str]] = {
-    "regr_count": lambda pair: pair.n,
+    # an unsigned number in DuckDB; the delta's own count, which may be negative, must not be taken for one
+    "regr_count": lambda pair: f"greatest({pair.n}, 0)",
     "regr_avgx": lambda pair: pair.some(pair.average(pair.x)),
     "regr_avgy": lambda pair: pair.some(pair.average(pair.y)),
     "regr_sxx": lambda pair: pair.some(pair.deviations(pair.x)),

@@ -36,7 +36,7 @@ from dbt_openivm.compiler.algebra import (
 from dbt_openivm.compiler.keys import EXACT
 from dbt_openivm.compiler.lower.limits import first_of_each
 from dbt_openivm.compiler.lower.outer import map_expressions, references, references_below, replace_references
-from dbt_openivm.compiler.sql import cast, conjunction, conjuncts, equal, null_safe_equal, substitute
+from dbt_openivm.compiler.sql import conjunction, conjuncts, equal, null_safe_equal, substitute
 from dbt_openivm.errors import UnsupportedError
 
 FOUND = "openivm_found"
@@ -307,7 +307,7 @@ COUNTS = frozenset({"count", "count_star", "regr_count", "approx_count_distinct"
 
 def empty_value(function: str) -> exp.Expr:
     """An aggregate's value over no rows."""
-    return cast(exp.Literal.number(0), "BIGINT") if function in COUNTS else exp.Null()
+    return exp.Literal.number(0) if function in COUNTS else exp.Null()
 
 
 def carried(operator: Operator, inputs: Mapping[int, Operator], names: tuple[str, ...]) -> Operator:
