@@ -83,6 +83,7 @@ def refuse_clauses(node: exp.Select) -> None:
             value = node.args[key]
             raise UnsupportedError(f"{name}{place(value[0] if isinstance(value, list) else value)}")
 
+
 def from_scope(node: exp.Select, lowers: LowersQueries) -> tuple[Scope, list[exp.Expr]]:
     """The scope of FROM, and conditions that are still to be applied."""
     clause = node.args.get("from_") or node.args.get("from")
