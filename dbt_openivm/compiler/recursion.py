@@ -15,7 +15,7 @@ recomputed, but as a node: the rest of the query stays incremental, and the node
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sqlglot import exp
@@ -36,9 +36,8 @@ from dbt_openivm.compiler.algebra import (
 )
 from dbt_openivm.compiler.fragment import Fragment
 from dbt_openivm.compiler.plan import RECURSIVE, RECURSIVE_RECOMPUTE, NodeProgram, Step, Target
-from dbt_openivm.compiler.publish import column_list, dropped, filled, full, told_apart
+from dbt_openivm.compiler.publish import column_list, drop, dropped, filled, full, told_apart
 from dbt_openivm.compiler.rules import Context, SourceState, delta, new, old
-from dbt_openivm.compiler.rules.context import Kept
 from dbt_openivm.compiler.rules.forms import Form
 from dbt_openivm.compiler.rules.recursive import is_working, reading, reads, typed
 from dbt_openivm.compiler.rules.temporal import crossing_key
@@ -46,9 +45,12 @@ from dbt_openivm.compiler.split import Node
 from dbt_openivm.names import MULTIPLICITY, quote
 
 ROUND = "openivm_round"
+LOST, GAINED, NEAR = "openivm_lost", "openivm_gained", "openivm_near"
+ROUNDS = 5
+"""So many rounds of a search are statements of their own."""
 WEIGHT = quote(MULTIPLICITY)
 FEW, MANY = "few rows to derive again", "many rows to derive again"
-SHARE = 4
+SHARE = 20
 """Where more than one row in so many lost a derivation, all are computed anew: see docs/how-it-works.md."""
 
 
@@ -119,6 +121,25 @@ def is_linear(operator: Operator, key: str) -> bool:
     return False
 
 
+def source_of(operator: Operator, name: str) -> str | None:
+    """The column of the last round's rows that a linear operator hands on as its column `name`; None if none."""
+    if isinstance(operator, Scan):
+        return dict(operator.names)[name] if is_working(operator) else None
+    if isinstance(operator, Project):
+        value = dict(operator.items)[name]
+        return source_of(operator.child, value.name) if isinstance(value, exp.Column) else None
+    if isinstance(operator, Filter | SemiJoin):
+        return source_of(operator.inputs[0], name)
+    if isinstance(operator, Join):
+        position, inner = next((index, inner) for out, index, inner in operator.names if out == name)
+        return source_of(operator.children[position], inner)
+    if isinstance(operator, UnionAll):
+        position = operator.columns.index(name)
+        found = {source_of(child, child.columns[position]) for child in operator.children}
+        return found.pop() if len(found) == 1 else None
+    return None
+
+
 @dataclass(frozen=True, eq=False)
 class RecursiveProgram(NodeProgram):
     """Attributes:
@@ -155,26 +176,31 @@ class RecursiveProgram(NodeProgram):
             return []
         if all(fragment.weight is None for fragment in changed):
             return self.insertion(context, changed, target, None)
-        lost = keep(
-            context, self.lost_rows(changed, context, target), "lost", "find what lost a derivation, and what follows"
+        taken = [fragment for fragment in changed if fragment.weight is not None]
+        seed = (
+            f"SELECT DISTINCT {self.listed} FROM ({self.union(taken)}) AS n "
+            f"WHERE {WEIGHT} < 0 AND EXISTS ({self.namesake(target.data, 'n')})"
         )
+        search = Search(LOST, seed, self.round(context, old))
         left = replace(context, kept=[])
         few = [
-            Step("ivm_delete_affected", self.affected(target, lost), "delete what lost a derivation", counts=True),
-            *self.insertion(left, self.changed_rows(left, target), target, lost),
+            Step("ivm_delete_affected", self.affected(target), "delete what lost a derivation", counts=True),
+            *self.insertion(left, self.changed_rows(left, target), target, LOST),
         ]
-        choose = {"part": lost, "whole": target.data, "share": SHARE}
+        choose = {"part": LOST, "whole": target.data, "share": SHARE}
         return [
             *filled(context),
+            *search.steps(self.operator.columns, "what lost a derivation"),
             Step("ivm_choose", choose, "count what lost a derivation", returns=(FEW, MANY)),
             *(replace(step, after=step.after or FEW) for step in few),
             *(replace(step, after=step.after or MANY) for step in full(self, states, target)),
+            drop(LOST),
             *dropped(context),
         ]
 
-    def affected(self, target: Target, lost: str) -> dict[str, object]:
+    def affected(self, target: Target) -> dict[str, object]:
         keys = [(quote(self.held[name]), quote(name)) for name in self.operator.columns]
-        return {"target": target.data, "affected": lost, "keys": keys}
+        return {"target": target.data, "affected": LOST, "keys": keys}
 
     # --- what changed ----------------------------------------------------------------------------------------------
 
@@ -192,16 +218,6 @@ class RecursiveProgram(NodeProgram):
             *delta(self.operator.step, reading(self.operator, context, self.rows(target))),
         ]
 
-    def lost_rows(self, changed: list[Fragment], context: Context, target: Target) -> str:
-        """The rows of the state with a derivation less, and all that the old sources derive from them."""
-        taken = [fragment for fragment in changed if fragment.weight is not None]
-        seed = f"SELECT DISTINCT {self.listed} FROM ({self.union(taken)}) AS openivm_rows WHERE {WEIGHT} < 0"
-        step = f"SELECT {self.listed} FROM ({self.round(context, old)}) AS n"
-        return (
-            f"WITH RECURSIVE {ROUND}({self.listed}) AS ({seed} UNION {step}) "
-            f"SELECT {self.listed} FROM {ROUND} AS r WHERE EXISTS ({self.namesake(target, 'r')})"
-        )
-
     def insertion(self, context: Context, changed: list[Fragment], target: Target, lost: str | None) -> list[Step]:
         """Add what has a derivation now; the state holds nothing that has none."""
         query = self.union(changed)
@@ -210,21 +226,27 @@ class RecursiveProgram(NodeProgram):
             rows = [f"{rows[0]} GROUP BY {self.listed} HAVING sum({WEIGHT}) > 0"]
         if lost is not None:
             rows += self.derived_again(context, target, lost)
-        unknown = f"NOT EXISTS ({self.namesake(target, 'n')})"
-        seed = f"SELECT DISTINCT {self.listed} FROM ({' UNION ALL '.join(rows)}) AS n WHERE {unknown}"
-        step = f"SELECT {self.listed} FROM ({self.round(context, new)}) AS n WHERE {unknown}"
-        found = f"WITH RECURSIVE {ROUND}({self.listed}) AS ({seed} UNION {step}) SELECT {self.listed} FROM {ROUND}"
-        gained = keep(context, found, "gained", "find what is derived now, and what follows")
+        seed = (
+            f"SELECT DISTINCT {self.listed} FROM ({' UNION ALL '.join(rows)}) AS n "
+            f"WHERE NOT EXISTS ({self.namesake(target.data, 'n')})"
+        )
+        near = self.near(target)
+        known = self.namesake(target.data if near is None else NEAR, "n")
+        search = Search(GAINED, seed, self.round(context, new), f"NOT EXISTS ({known})", near)
         columns = column_list([self.held[name] for name in self.operator.columns])
-        insert = {"target": target.data, "columns": columns, "query": f"SELECT {self.listed} FROM {gained}"}
-        steps = [*filled(context), Step("ivm_insert_rows", insert, "insert what is derived now", counts=True)]
+        insert = {"target": target.data, "columns": columns, "query": f"SELECT {self.listed} FROM {GAINED}"}
+        steps = [
+            *filled(context),
+            *search.steps(self.operator.columns, "what is derived now"),
+            Step("ivm_insert_rows", insert, "insert what is derived now", counts=True),
+        ]
         if target.publish:
-            gone = self.shown(f"(SELECT * FROM {gained} WHERE false)" if lost is None else lost)
+            gone = self.shown(f"(SELECT * FROM {GAINED} WHERE false)" if lost is None else lost)
             difference = {
                 "log": target.log,
                 "old": gone,
                 "version": target.version,
-                "source": self.shown(gained),
+                "source": self.shown(GAINED),
                 "columns": column_list(self.names),
                 "affected": None,
                 "keys": [],
@@ -232,7 +254,7 @@ class RecursiveProgram(NodeProgram):
                 "rows": told_apart(self.names, target),
             }
             steps.append(Step("ivm_publish", difference, "publish the changed rows"))
-        return [*steps, *dropped(context)]
+        return [*steps, drop(GAINED), *dropped(context)]
 
     def derived_again(self, context: Context, target: Target, lost: str) -> list[str]:
         """The lost rows that the base has, or that one round makes of the rows that are left."""
@@ -272,12 +294,24 @@ class RecursiveProgram(NodeProgram):
             )
         )
 
-    def namesake(self, target: Target, alias: str) -> str:
-        """A query for the row of the state that equals the row `alias`."""
+    def near(self, target: Target) -> str | None:
+        """The rows of the state that may be derived again: those with the seed's values in what no round changes.
+
+        None where every round changes every column.
+        """
+        fixed = [name for name in self.operator.columns if source_of(self.operator.step, name) == name]
+        if not fixed:
+            return None
+        values = ", ".join(map(quote, fixed))
+        same = " AND ".join(f"s.{quote(self.held[name])} IS NOT DISTINCT FROM v.{quote(name)}" for name in fixed)
+        return f"SELECT s.* FROM {target.data} AS s SEMI JOIN (SELECT DISTINCT {values} FROM {GAINED}) AS v ON {same}"
+
+    def namesake(self, rows: str, alias: str) -> str:
+        """A query for the row of a state that equals the row `alias`."""
         same = " AND ".join(
             f"s.{quote(held)} IS NOT DISTINCT FROM {alias}.{quote(name)}" for name, held in self.held.items()
         )
-        return f"SELECT 1 FROM {target.data} AS s WHERE {same}"
+        return f"SELECT 1 FROM {rows} AS s WHERE {same}"
 
     def shown(self, rows: str) -> str:
         """Rows of the CTE as a FROM item with the view's columns."""
@@ -285,10 +319,59 @@ class RecursiveProgram(NodeProgram):
         return f"(SELECT {items} FROM {rows})"
 
 
-def keep(context: Context, query: str, hint: str, label: str) -> str:
-    table = context.alias(f"openivm_{hint}")
-    context.kept.append(Kept(table, query, label))
-    return table
+@dataclass(frozen=True)
+class Search:
+    """Find rows and all that follows from them, round by round.
+
+    The first rounds are statements of their own, which DuckDB runs from the few rows of the round before: it would hash
+    whole tables for a recursive query, of whose rounds it cannot know the size. Most searches end there.
+
+    Attributes:
+        table: a temporary table for the rows.
+        seed: the query for the first ones.
+        round: the query for what follows from the rows in `ROUND`.
+        condition: which of these rows `n` count; empty for all.
+        near: a query for what `condition` reads as `NEAR`.
+    """
+
+    table: str
+    seed: str
+    round: str
+    condition: str = ""
+    near: str | None = None
+
+    def steps(self, columns: Sequence[str], what: str) -> list[Step]:
+        listed = ", ".join(map(quote, columns))
+        same = " AND ".join(f"f.{quote(name)} IS NOT DISTINCT FROM n.{quote(name)}" for name in columns)
+        new_ones = f"NOT EXISTS (SELECT 1 FROM {self.table} AS f WHERE {same})"
+        unseen = " AND ".join(filter(None, [self.condition, new_ones]))
+        label = f"find {what}"
+        steps, drops = [Step("ivm_keep_query", {"name": self.table, "query": self.seed}, label)], []
+        if self.near is not None:
+            steps.append(Step("ivm_keep_query", {"name": NEAR, "query": self.near}, f"keep what is near {what}", label))
+            drops.append(drop(NEAR, label))
+        last = self.table
+        for number in range(1, ROUNDS + 1):
+            table, before = f"{self.table}_{number}", label
+            following = self.round.replace(ROUND, last)
+            query = f"SELECT DISTINCT {listed} FROM ({following}) AS n WHERE {unseen}"
+            label = f"find {what}, round {number}"
+            steps.append(Step("ivm_keep_query", {"name": table, "query": query}, label, after=before))
+            steps.append(self.collected(table, listed, columns, f"keep {what}, round {number}", label))
+            drops.append(drop(table, before))
+            last = table
+        step = f"SELECT {listed} FROM ({self.round}) AS n WHERE {self.condition or 'true'}"
+        rest = (
+            f"(WITH RECURSIVE {ROUND}({listed}) AS (SELECT {listed} FROM {last} UNION {step}) "
+            f"SELECT {listed} FROM {ROUND} AS n WHERE {new_ones})"
+        )
+        steps.append(self.collected(rest, listed, columns, f"find {what}, all other rounds", label))
+        return [*steps, *drops]
+
+    def collected(self, rows: str, listed: str, columns: Sequence[str], label: str, after: str) -> Step:
+        query = f"SELECT {listed} FROM {rows}"
+        arguments = {"target": self.table, "columns": column_list(columns), "query": query}
+        return Step("ivm_insert_rows", arguments, label, after=after)
 
 
 def positive_weight(fragment: Fragment) -> list[exp.Expr]:

@@ -59,7 +59,9 @@ def old(scan: Scan, context: Context) -> list[Fragment]:
 
 def past(scan: Scan, context: Context, version: int) -> Fragment:
     """The source at an earlier version, in the form that the context asks for."""
-    if context.positive and not context.bag:
+    state = context.states[scan.relation.key]
+    cancels = state.inserts or state.later or state.unnumbered  # else what is undone are deletions, which add rows
+    if context.positive and not context.bag and cancels:
         return consolidated_at(scan, context, version)
     return at(scan, context, version)
 
