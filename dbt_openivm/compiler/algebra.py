@@ -29,7 +29,7 @@ Narrowed = tuple["Operator", tuple[set[str], ...]]
 """An operator that computes no more than it must, and the columns that it reads of each input."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Operator(ABC):
     """Base of all operators. A pass that only needs the shape of the tree works on these methods, for any operator."""
 
@@ -585,11 +585,11 @@ def top_node(operator: Operator) -> Operator | None:
     return operator if isinstance(operator, NODES) else None
 
 
-def shared_operators(operator: Operator) -> frozenset[int]:
+def shared_operators(*operators: Operator) -> frozenset[int]:
     """Ids of the operators that stand below several others."""
     seen: set[int] = set()
     shared: set[int] = set()
-    pending = [operator]
+    pending = list(operators)
     while pending:
         for child in pending.pop().inputs:
             if id(child) in seen:

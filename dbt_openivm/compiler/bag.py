@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from dbt_openivm.compiler import sql
-from dbt_openivm.compiler.algebra import OuterJoin, SemiJoin
+from dbt_openivm.compiler.algebra import OuterJoin, SemiJoin, shared_operators
 from dbt_openivm.compiler.facts import Column
 from dbt_openivm.compiler.fragment import Fragment
 from dbt_openivm.compiler.keys import row_keys, row_outputs
@@ -56,7 +56,7 @@ class BagProgram(NodeProgram):
         return fragment.select(items, weighted)
 
     def incremental(self, states: Mapping[str, SourceState], target: Target) -> list[Step]:
-        context = Context(states)
+        context = Context(states, shared=shared_operators(self.node.core))
         fragments = delta(self.node.core, context)
         if not fragments:
             return []

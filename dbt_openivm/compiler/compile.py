@@ -25,6 +25,7 @@ from dbt_openivm.compiler.lower.types import TypeWanted
 from dbt_openivm.compiler.plan import FULL_REFRESH, NodeProgram, PlanNode, RefreshPlan
 from dbt_openivm.compiler.probe import Answers, resolve_types
 from dbt_openivm.compiler.prune import prune
+from dbt_openivm.compiler.pushdown import push_down
 from dbt_openivm.compiler.recursion import RecomputeProgram, RecursiveProgram, is_linear
 from dbt_openivm.compiler.split import Node, split
 from dbt_openivm.compiler.sql import text
@@ -68,7 +69,7 @@ def analyse(query: str, facts: CompileFacts) -> Analysis:
     if reached.volatile is not None:
         return Analysis(query, None, reached.volatile, (), reached)
     try:
-        operator = lower(query, facts)
+        operator = push_down(lower(query, facts))
         operator = prune(temporal(operator) if reached.clock else operator)
         check_complete(operator, reached)
         return Analysis(query, operator, None, (), reached)

@@ -11,7 +11,7 @@ from functools import cached_property
 from sqlglot import exp
 
 from dbt_openivm.compiler import sql
-from dbt_openivm.compiler.algebra import Aggregate, column
+from dbt_openivm.compiler.algebra import Aggregate, column, shared_operators
 from dbt_openivm.compiler.components import Component, Decomposition, parse
 from dbt_openivm.compiler.fragment import Fragment
 from dbt_openivm.compiler.keys import FLOATING, kept_by_update
@@ -232,7 +232,7 @@ class GroupedProgram(NodeProgram):
     # --- the delta -------------------------------------------------------------------------------------------------
 
     def incremental(self, states: Mapping[str, SourceState], target: Target) -> list[Step]:
-        context = Context(states)
+        context = Context(states, shared=shared_operators(self.node.core))
         fragments = delta(self.node.core, context)
         if not fragments:
             return []

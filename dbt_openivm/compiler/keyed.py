@@ -12,7 +12,7 @@ from functools import cached_property
 from sqlglot import exp
 
 from dbt_openivm.compiler import sql
-from dbt_openivm.compiler.algebra import Asof, Keyed, column
+from dbt_openivm.compiler.algebra import Asof, Keyed, column, shared_operators
 from dbt_openivm.compiler.fragment import Fragment
 from dbt_openivm.compiler.plan import ASOF_JOIN, WINDOW_PARTITION, NodeProgram, Step, Target
 from dbt_openivm.compiler.publish import OLD, column_list, drop, dropped, filled, told_apart
@@ -99,7 +99,7 @@ class KeyedProgram(NodeProgram):
     # --- programs --------------------------------------------------------------------------------------------------
 
     def incremental(self, states: Mapping[str, SourceState], target: Target) -> list[Step]:
-        context = Context(states)
+        context = Context(states, shared=shared_operators(*self.node.cores))
         deltas = [delta(core, context) for core in self.node.cores]
         if not any(deltas):
             return []

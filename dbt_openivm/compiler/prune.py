@@ -17,14 +17,17 @@ class _Pruner:
     them."""
 
     shared: frozenset[int]
-    done: dict[int, Operator] = field(default_factory=dict)
+    done: dict[tuple[int, frozenset[str]], Operator] = field(default_factory=dict)
 
     def prune(self, operator: Operator, used: set[str]) -> Operator:
-        if id(operator) not in self.shared or top_node(operator) is None:
+        if id(operator) not in self.shared:
             return self.pruned(operator, used)
-        if id(operator) not in self.done:
-            self.done[id(operator)] = self.pruned(operator, set(operator.columns))
-        return self.done[id(operator)]
+        # an internal view keeps all columns; of what has no state, readers of the same columns share one object
+        kept = used if top_node(operator) is None else set(operator.columns)
+        key = (id(operator), frozenset(kept))
+        if key not in self.done:
+            self.done[key] = self.pruned(operator, kept)
+        return self.done[key]
 
     def pruned(self, operator: Operator, used: set[str]) -> Operator:
         if isinstance(operator, Window) and used.isdisjoint(name for name, _ in operator.calls):

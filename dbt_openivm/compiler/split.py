@@ -72,12 +72,15 @@ class _Splitter:
     shared: frozenset[int]
     nodes: list[Node] = field(default_factory=list)
     scans: dict[int, Scan] = field(default_factory=dict)
+    cores: dict[int, Operator] = field(default_factory=dict)
 
     def core(self, operator: Operator) -> Operator:
         """`operator` with every non-linear part replaced by a scan of an internal node."""
         if self.foldable(operator) is not None and not unbound(operator):
             return self.scan(operator)
-        return operator.with_inputs(tuple(self.core(child) for child in operator.inputs))
+        if id(operator) not in self.cores:
+            self.cores[id(operator)] = operator.with_inputs(tuple(self.core(child) for child in operator.inputs))
+        return self.cores[id(operator)]
 
     def foldable(self, operator: Operator) -> Operator | None:
         """The operator with a state that `operator` and the filters and projections above it make one view with, if

@@ -27,9 +27,9 @@ class IvmEngine:
             tables of the same database) costs only what changed.
         captures: capture per source, by its name as ``schema.name`` or ``database.schema.name``.
         refresh_mode: "auto", "incremental", "strict" or "full".
-        clock: what time it is, for tests of views that read the clock: a refresh takes now(), current_date and their kin
-            at the moment that this returns, an aware datetime. None is DuckDB's own time, that of the transaction. What
-            is refreshed in full always has DuckDB's own.
+        clock: what time it is, for tests of views that read the clock: a refresh takes now(), current_date and their
+            kin at the moment that this returns, an aware datetime. None is DuckDB's own time, that of the transaction.
+            What is refreshed in full always has DuckDB's own.
 
     Example:
         >>> import duckdb

@@ -61,7 +61,26 @@ def delta(operator: Operator, context: Context) -> list[Fragment]:
     """The operator's delta as a sum of fragments; empty if no source below it changed."""
     if isinstance(operator, Scan):
         return _checked(operator, scan.delta(operator, context))
+    if id(operator) in context.shared and is_costly(operator):
+        return _checked(operator, once(operator, context))
     return _checked(operator, _rule(operator).delta(operator, context, FORMS))
+
+
+def once(operator: Operator, context: Context) -> list[Fragment]:
+    """The delta of an operator that several others read: computed once, into a temporary table."""
+    if id(operator) not in context.deltas:
+        fragments = _rule(operator).delta(operator, context, FORMS)
+        label = "keep changes that are read several times"
+        rows = context.kept_rows(fragments, operator.columns, "changes", label) if fragments else None
+        context.deltas[id(operator)] = rows
+    rows = context.deltas[id(operator)]
+    return [] if rows is None else [context.read(rows)]
+
+
+def is_costly(operator: Operator) -> bool:
+    """Whether a delta is more than some rows of change logs: whether anything is joined for it."""
+    joins = (algebra.Join, algebra.SemiJoin, algebra.OuterJoin)
+    return any(isinstance(op, joins) for op in operator.walk())
 
 
 def new(operator: Operator, context: Context) -> list[Fragment]:

@@ -55,19 +55,33 @@ class Kept:
 
 
 @dataclass(frozen=True)
+class KeptRows:
+    """A temporary table of rows with these columns, and a weight if `weighted`."""
+
+    table: str
+    hint: str
+    columns: tuple[str, ...]
+    weighted: bool
+
+
+@dataclass(frozen=True)
 class Context:
     """Hands out source states, aliases and temporary tables.
 
     Attributes:
         bag: ask for relations whose rows all weigh 1, whatever it costs.
         positive: ask for relations all of whose rows have positive weights, so that a row that is there exists.
+        shared: ids of operators that several others read: their deltas are computed once.
         kept: the temporary tables that the fragments made so far read, in the order in which they must be filled.
+        deltas: the kept deltas of shared operators, by id.
     """
 
     states: Mapping[str, SourceState]
     bag: bool = False
     positive: bool = False
+    shared: frozenset[int] = frozenset()
     kept: list[Kept] = field(default_factory=list)
+    deltas: dict[int, KeptRows | None] = field(default_factory=dict)
     _aliases: dict[str, int] = field(default_factory=dict)
 
     def alias(self, hint: str) -> str:
@@ -95,8 +109,15 @@ class Context:
 
     def keep_rows(self, fragments: list[Fragment], columns: Sequence[str], hint: str, label: str) -> Fragment:
         """Have a sum of fragments put into a temporary table, which the result reads."""
+        return self.read(self.kept_rows(fragments, columns, hint, label))
+
+    def kept_rows(self, fragments: list[Fragment], columns: Sequence[str], hint: str, label: str) -> KeptRows:
         query, weighted = combine(fragments)
-        table = self.keep(query, hint, label)
-        alias = self.alias(hint)
-        weight = sql.qualified(alias, MULTIPLICITY) if weighted else None
-        return Fragment((sql.table(table, alias),), (), {name: sql.qualified(alias, name) for name in columns}, weight)
+        return KeptRows(self.keep(query, hint, label), hint, tuple(columns), weighted)
+
+    def read(self, rows: KeptRows) -> Fragment:
+        """Read kept rows, under an alias of their own."""
+        alias = self.alias(rows.hint)
+        weight = sql.qualified(alias, MULTIPLICITY) if rows.weighted else None
+        columns = {name: sql.qualified(alias, name) for name in rows.columns}
+        return Fragment((sql.table(rows.table, alias),), (), columns, weight)

@@ -45,17 +45,17 @@ SELECT DISTINCT ON (product) product, id FROM sales ORDER BY product, id
 -- construct: `ORDER BY` with `LIMIT`
 -- cost: delta, first rows
 -- about: The state holds all rows; the boundary shows the first ones. Ties go by the other columns.
-SELECT id FROM sales ORDER BY day DESC LIMIT 3
+SELECT id FROM sales ORDER BY day DESC, id LIMIT 3
 
 -- name: limit_of_groups
 -- construct: `ORDER BY` with `LIMIT`
 -- cost: delta, first rows
-SELECT product, sum(amount) AS total FROM sales GROUP BY product ORDER BY total DESC NULLS LAST LIMIT 10 OFFSET 2
+SELECT product, sum(amount) AS total FROM sales GROUP BY product ORDER BY total DESC NULLS LAST, product LIMIT 10 OFFSET 2
 
 -- name: limit_below
 -- construct: `ORDER BY` with `LIMIT`
 -- cost: delta, matches, first rows
-SELECT c.country, s.amount FROM (SELECT * FROM sales ORDER BY amount DESC LIMIT 10) AS s
+SELECT c.country, s.amount FROM (SELECT * FROM sales ORDER BY amount DESC, customer LIMIT 10) AS s
 JOIN customers AS c ON s.customer = c.customer
 
 -- name: lateral_limit
