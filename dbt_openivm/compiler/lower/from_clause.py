@@ -91,7 +91,20 @@ class FromClause:
                 for join in joined:
                     self.join(join)
             else:
-                self.absorb(self.part(item, joined))
+                self.add_beside(item, joined)
+
+    def add_beside(self, item: exp.Expr, joined: Sequence[exp.Join]) -> None:
+        """Add an item of a list that has outer joins of its own."""
+        part = self.part(item, joined)
+        if not references_below(part.finish().operator, self.number):
+            self.absorb(part)
+        elif all(kind_of(join)[0] in ("", "LEFT") for join in joined):
+            # a row of the earlier items with its left join is a left join of all their rows
+            self.add(item)
+            for join in joined:
+                self.join(join)
+        else:
+            raise UnsupportedError(f"an outer join that refers to an earlier item of FROM{place(item)}")
 
     def follows(self, item: exp.Expr, joined: Sequence[exp.Join]) -> bool:
         """Whether an item stands beside the rows so far, with joins that leave all of these as they are."""
@@ -114,8 +127,6 @@ class FromClause:
     def absorb(self, other: FromClause) -> None:
         """Take another clause's result as an input."""
         operator = other.finish().operator
-        if references_below(operator, self.number):
-            raise UnsupportedError("an outer join that refers to an earlier item of FROM")
         self.deferred += other.deferred
         position = len(self.inputs)
         self.inputs.append(operator)
