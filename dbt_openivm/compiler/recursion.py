@@ -241,12 +241,12 @@ class RecursiveProgram(NodeProgram):
             Step("ivm_insert_rows", insert, "insert what is derived now", counts=True),
         ]
         if target.publish:
-            gone = self.shown(f"(SELECT * FROM {GAINED} WHERE false)" if lost is None else lost)
+            gone = self.as_shown(f"(SELECT * FROM {GAINED} WHERE false)" if lost is None else lost)
             difference = {
                 "log": target.log,
                 "old": gone,
                 "version": target.version,
-                "source": self.shown(GAINED),
+                "source": self.as_shown(GAINED),
                 "columns": column_list(self.names),
                 "affected": None,
                 "keys": [],
@@ -313,7 +313,7 @@ class RecursiveProgram(NodeProgram):
         )
         return f"SELECT 1 FROM {rows} AS s WHERE {same}"
 
-    def shown(self, rows: str) -> str:
+    def as_shown(self, rows: str) -> str:
         """Rows of the CTE as a FROM item with the view's columns."""
         items = ", ".join(f"{quote(name)} AS {quote(held)}" for name, held in self.held.items())
         return f"(SELECT {items} FROM {rows})"

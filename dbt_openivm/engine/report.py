@@ -135,7 +135,7 @@ def _pending(reader: Reader) -> Iterator[tuple[str, str, int | None]]:
     Rows without a number are not captured yet.
     """
     owners, logs = reader.owners(), reader.logs()
-    for cursor in reader.cursors("source_kind <> 'node'"):
+    for cursor in reader.cursors("source_kind NOT IN ('node', 'clock')"):
         view = owners.get(cursor.view_key, cursor.view_key)
         log = logs.get(cursor.source_key)
         if log is None or not _is_there(reader.session, log):

@@ -13,6 +13,7 @@ CLOSURE = "WITH RECURSIVE r AS (SELECT a, b FROM e UNION SELECT r.a, e.b FROM r 
 QUERIES = {
     "reachable": REACHED + "SELECT x FROM r",
     "closure": CLOSURE,
+    "renamed and in another order": CLOSURE.replace("SELECT * FROM r", "SELECT b AS target, a AS source FROM r"),
     "filtered above": REACHED + "SELECT x + 1 AS y FROM r WHERE x > 1",
     "grouped above": "WITH RECURSIVE r(x, n) AS (SELECT a, 0 FROM s UNION SELECT e.b, n + 1 FROM r JOIN e ON r.x = e.a "
     "WHERE n < 4) SELECT x, min(n) AS d FROM r GROUP BY x",
