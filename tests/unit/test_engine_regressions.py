@@ -177,3 +177,31 @@ def test_a_join_in_parentheses_that_starts_with_a_query() -> None:
     world.create("v", "SELECT k FROM stored")
     world.change("v", "INSERT INTO t VALUES (1), (1)", "INSERT INTO u VALUES (1), (2)")
     world.assert_rows("v", (1,), (1,))
+
+
+def test_rows_in_a_subquery_of_a_view() -> None:
+    """DuckDB writes ``(a, b) IN ..`` as ``row(a, b) = ANY ..`` in the text of a view."""
+    world = new_world("diff", "CREATE TABLE t (k INTEGER, x INTEGER)", "CREATE TABLE u (k INTEGER, x INTEGER)")
+    world.run("CREATE VIEW stored AS SELECT k FROM t WHERE (k, x) IN (SELECT k, x FROM u)")
+    world.create("v", "SELECT k FROM stored")
+    world.change("v", "INSERT INTO t VALUES (1, 2), (1, 3), (NULL, 2)", "INSERT INTO u VALUES (1, 2), (NULL, 2)")
+    world.assert_rows("v", (1,))
+
+
+def test_a_count_of_an_unsigned_type() -> None:
+    """regr_count is a UINTEGER; the count in the delta may be negative."""
+    world = new_world("diff", "CREATE TABLE t (g INTEGER, x INTEGER)", "INSERT INTO t VALUES (1, 1), (1, 2), (2, 3)")
+    world.create("v", "SELECT g, regr_count(x, x) AS n FROM t GROUP BY g")
+    result = world.change("v", "DELETE FROM t WHERE x = 2", "INSERT INTO t VALUES (3, NULL)")
+    assert result.strategy == "incremental"
+    world.assert_rows("v", (1, 1), (2, 1), (3, 0))
+
+
+def test_a_left_join_that_refers_to_an_earlier_item_of_from() -> None:
+    tables = (f"CREATE TABLE {name} (k INTEGER, x INTEGER)" for name in "abc")
+    world = new_world("diff", *tables)
+    world.create("v", "SELECT a.k, b.x, c.x AS y FROM a, b LEFT JOIN c ON c.k = a.k AND c.x = b.x")
+    world.change(
+        "v", "INSERT INTO a VALUES (1, 0), (2, 0)", "INSERT INTO b VALUES (0, 5)", "INSERT INTO c VALUES (1, 5)"
+    )
+    world.assert_rows("v", (1, 5, 5), (2, 5, None))

@@ -320,13 +320,21 @@ class Quantified:
 
 def quantifier(node: exp.Expr) -> Quantified | None:
     if isinstance(node, exp.In) and node.args.get("query") is not None:
-        return Quantified(node.this, exp.EQ, node.args["query"], every=False)
+        return Quantified(as_tuple(node.this), exp.EQ, node.args["query"], every=False)
     if isinstance(node, tuple(NEGATED)) and isinstance(node.expression, exp.Any | exp.All):
         query = node.expression.this
         if isinstance(query, exp.Query):
             every = isinstance(node.expression, exp.All)
-            return next(Quantified(node.this, kind, query, every) for kind in NEGATED if isinstance(node, kind))
+            value = as_tuple(node.this)
+            return next(Quantified(value, kind, query, every) for kind in NEGATED if isinstance(node, kind))
     return None
+
+
+def as_tuple(value: exp.Expr) -> exp.Expr:
+    """``(a, b)``, which DuckDB writes as ``row(a, b)`` in the text of a view."""
+    if isinstance(value, exp.Anonymous) and value.name.lower() == "row":
+        return exp.Tuple(expressions=value.expressions)
+    return value
 
 
 def has_subquery(node: exp.Expr) -> bool:
