@@ -82,19 +82,6 @@ class World:
             assert info.refresh_type == refresh_type, info.reason
         return info
 
-    def create_of_a_later_issue(self, name: str, sql: str, construct: str) -> Any:
-        """Create a view with a construct of `LATER`: right from the start, incremental some day.
-
-        While it is a full refresh, the reason names the construct.
-        """
-        info = self.ivm.create_view(name, sql)
-        self.queries[name] = sql
-        assert_view_is_exact(self.connection, quote(name), sql)
-        if info.refresh_type == FULL:
-            assert info.reason
-            assert any(word in info.reason.lower() for word in LATER[construct]), info.reason
-        return info
-
     def refresh(self, name: str) -> Any:
         result = self.ivm.refresh(name)
         assert_view_is_exact(self.connection, quote(name), self.queries[name])
@@ -116,17 +103,6 @@ class World:
 
     def assert_rows(self, name: str, *expected: tuple[Any, ...]) -> None:
         assert alike(self.rows(name), list(expected)), self.rows(name)
-
-
-#: Constructs that later issues make incremental, and words of which one stands in the reason until then.
-LATER: dict[str, tuple[str, ...]] = {
-    "left join": ("left", "outer"),
-    "full join": ("full join", "full outer", "outer"),
-    "exists": ("exists", "subquery", "semi"),
-    "not in": ("in (", "not in", " in ", "subquery"),
-    "scalar subquery": ("subquery", "scalar"),
-    "volatile": ("now", "volatile"),
-}
 
 
 def connect(database: str = ":memory:") -> Any:

@@ -53,7 +53,7 @@ def test_case_25_the_second_side_of_a_deleted_pair(world: World) -> None:
 def test_case_26_left_join_new_rows_on_both_sides(world: World) -> None:
     """An unmatched left row comes together with right rows of other keys: padded once."""
     world.run(*TWO_TABLES, "INSERT INTO t VALUES (1, 10)")
-    world.create_of_a_later_issue("mv", "SELECT t.k, x, y FROM t LEFT JOIN u ON t.k = u.k", construct="left join")
+    world.create("mv", "SELECT t.k, x, y FROM t LEFT JOIN u ON t.k = u.k")
     world.change("mv", "INSERT INTO t VALUES (2, 20)", "INSERT INTO u VALUES (1, 5), (3, 6)")
     world.assert_rows("mv", (1, 10, 5), (2, 20, None))
 
@@ -61,10 +61,8 @@ def test_case_26_left_join_new_rows_on_both_sides(world: World) -> None:
 def test_case_27_left_join_loses_all_matches(world: World) -> None:
     """SUM, COUNT(u.x) and COUNT(*) over a key whose matches are gone: NULL, 0, 1."""
     world.run(*TWO_TABLES, "INSERT INTO t VALUES (1, 10), (2, 20)", "INSERT INTO u VALUES (1, 5), (1, 6)")
-    world.create_of_a_later_issue(
-        "mv",
-        "SELECT t.k, SUM(u.y) AS s, COUNT(u.y) AS cy, COUNT(*) AS n FROM t LEFT JOIN u ON t.k = u.k GROUP BY t.k",
-        construct="left join",
+    world.create(
+        "mv", "SELECT t.k, SUM(u.y) AS s, COUNT(u.y) AS cy, COUNT(*) AS n FROM t LEFT JOIN u ON t.k = u.k GROUP BY t.k"
     )
     world.assert_rows("mv", (1, 11, 2, 2), (2, None, 0, 1))
     world.change("mv", "DELETE FROM u")
@@ -74,11 +72,10 @@ def test_case_27_left_join_loses_all_matches(world: World) -> None:
 def test_case_28_coalesce_around_a_left_join(world: World) -> None:
     """COALESCE inside and outside of SUM: a match, no match, and an update of the left row beside the point."""
     world.run(*TWO_TABLES, "INSERT INTO t VALUES (1, 10)", "INSERT INTO u VALUES (1, 5)")
-    world.create_of_a_later_issue(
+    world.create(
         "mv",
         "SELECT t.k, SUM(COALESCE(u.y, 0)) AS a, COALESCE(SUM(u.y), 0) AS b, MAX(x) AS x "
         "FROM t LEFT JOIN u ON t.k = u.k GROUP BY t.k",
-        construct="left join",
     )
     world.change("mv", "DELETE FROM u")
     world.assert_rows("mv", (1, 0, 0, 10))
@@ -91,7 +88,7 @@ def test_case_28_coalesce_around_a_left_join(world: World) -> None:
 def test_case_29_full_join(world: World) -> None:
     """A right row comes and goes, then a left row comes: the left row alone, padded."""
     world.run(*TWO_TABLES)
-    world.create_of_a_later_issue("mv", "SELECT t.k, u.k AS r FROM t FULL JOIN u ON t.k = u.k", construct="full join")
+    world.create("mv", "SELECT t.k, u.k AS r FROM t FULL JOIN u ON t.k = u.k")
     world.change("mv", "INSERT INTO u VALUES (1, 5)")
     world.assert_rows("mv", (None, 1))
     world.change("mv", "DELETE FROM u")
