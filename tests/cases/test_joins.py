@@ -116,13 +116,7 @@ def test_case_30_joins_on_expressions(world: World, kind: str, join: str) -> Non
         "INSERT INTO t VALUES (1, 1, '2024-02-01'), (3, 3, '2024-03-01'), (9, 9, NULL)",
         "INSERT INTO u VALUES (1, 4), (2, 3)",
     )
-    sql = f"SELECT t.k, t.x, u.y FROM t {kind} JOIN {join}"
-    if kind == "LEFT" or "VALUES" in join or "series" in join:
-        info = world.ivm.create_view("mv", sql)
-        world.queries["mv"] = sql
-        assert info.refresh_type != "FULL_REFRESH" or info.reason
-    else:
-        world.create("mv", sql)
+    world.create("mv", f"SELECT t.k, t.x, u.y FROM t {kind} JOIN {join}")
     for statement in (
         "INSERT INTO u VALUES (3, 5), (3, 5)",
         "INSERT INTO t VALUES (2, 2, '2024-01-31'), (NULL, 0, NULL)",
