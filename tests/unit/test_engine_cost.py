@@ -70,7 +70,7 @@ def test_a_full_refresh_by_cost_still_publishes_a_delta(world: World) -> None:
 
 def test_strict_refuses_what_is_only_refreshed_in_full(world: World) -> None:
     strict = engine(world, "strict")
-    with refused(world, UnsupportedError, "mv", "LIMIT at line 2", "strict", "auto"):
+    with refused(world, UnsupportedError, "mv", "LIMIT without ORDER BY at line 2", "strict", "auto"):
         strict.create_view("mv", "SELECT k FROM t\nLIMIT 3")
     assert not world.query("SELECT * FROM duckdb_views() WHERE view_name = 'mv'")
 
@@ -86,11 +86,11 @@ def test_strict_refuses_a_view_that_became_unsupported(world: World) -> None:
 
 
 def test_an_unsupported_query_is_refreshed_in_full_only_if_a_source_changed(world: World) -> None:
-    world.create("mv", "SELECT k, row_number() OVER (ORDER BY x) AS n FROM t WHERE x < 5", "FULL_REFRESH")
+    world.create("mv", "SELECT k FROM t WHERE x < 5 LIMIT 1000", "FULL_REFRESH")
     assert world.ivm.refresh("mv").strategy == "none"
     result = world.change("mv", "INSERT INTO t VALUES (1, -1)")
     assert (result.strategy, result.delta_rows) == ("full", 1)
-    assert "a window function at line 1" in result.reason
+    assert "LIMIT without ORDER BY at line 1" in result.reason
 
 
 def test_a_volatile_query_is_refreshed_in_full_every_time(world: World) -> None:
