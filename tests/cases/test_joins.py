@@ -166,3 +166,17 @@ def test_an_outer_join_whose_other_side_is_empty_for_sure(world: World, query: s
     world.change("mv", "UPDATE t SET x = x + 1")
     world.change("mv", "INSERT INTO t VALUES (3, 3)", "DELETE FROM t WHERE k = 1")
     world.change("mv", "UPDATE t SET k = 1", "DELETE FROM v WHERE k = 2")
+
+
+def test_rows_that_are_equal_but_not_the_same_match_apart(world: World) -> None:
+    """30 days equal 1 month, but from the 31st of January on they lead to other days."""
+    world.run(
+        "CREATE TABLE t (d DATE, i INTERVAL)",
+        "CREATE TABLE u (d DATE)",
+        "INSERT INTO t VALUES ('2024-01-31', INTERVAL '30 days'), ('2024-01-31', INTERVAL '1 month')",
+    )
+    world.create("mv", "SELECT CAST(i AS VARCHAR) AS i FROM t SEMI JOIN u ON t.d + t.i > u.d")
+    world.change("mv", "INSERT INTO u VALUES ('2024-02-29')")
+    world.assert_rows("mv", ("30 days",))
+    world.change("mv", "DELETE FROM u")
+    world.assert_rows("mv")

@@ -13,12 +13,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from sqlglot import exp
+from sqlglot import exp, parse_one
 
 from dbt_openivm.compiler import sql
 from dbt_openivm.compiler.algebra import SemiJoin
 from dbt_openivm.compiler.fragment import Fragment, over, times
-from dbt_openivm.compiler.keys import EXACT
+from dbt_openivm.compiler.keys import EXACT, key_expressions
 from dbt_openivm.compiler.rules.context import Context
 from dbt_openivm.compiler.rules.forms import Form, Forms
 from dbt_openivm.names import MULTIPLICITY
@@ -84,10 +84,26 @@ def whole(join: SemiJoin, context: Context, form: Form) -> list[Fragment]:
 def matched(join: SemiJoin, fragment: Fragment, context: Context, form: Form) -> Fragment:
     """The rows of a fragment of the left that have a match (or, anti, have none)."""
     right = context.single(form(join.right, context.with_positive()), join.right.columns)
-    found: exp.Expr = exp.Exists(this=right.select([sql.one()], extra=[bind(join, join.on, fragment.columns, right)]))
-    condition = exp.Not(this=found) if join.anti else found
-    query = fragment.select(rows_of(fragment), fragment.weight is not None, extra=[condition])
-    return over(query, context.alias("openivm_semi"), join.columns, fragment.weight is not None)
+    return native(join, fragment, right, context, anti=join.anti)
+
+
+def native(join: SemiJoin, left: Fragment, right: Fragment, context: Context, anti: bool) -> Fragment:
+    """DuckDB's own semi or anti join.
+
+    Not EXISTS: for a correlated subquery DuckDB takes equal outer values for one, even 30 days and 1 month.
+    """
+    weighted = left.weight is not None
+    one, other = context.alias("openivm_left"), context.alias("openivm_right")
+    columns = {name: sql.qualified(one, name) for name in join.columns}
+    items = [sql.named(value, name) for name, value in columns.items()] or [sql.named(sql.one(), "openivm_row")]
+    if weighted:
+        items.append(sql.named(sql.qualified(one, MULTIPLICITY), MULTIPLICITY))
+    query = sql.select(items, [sql.derived(left.select(rows_of(left), weighted), one)])
+    matches = sql.derived(right.select(rows_of(right)), other)
+    inner = {name: sql.qualified(other, column) for name, column in join.right_names}
+    on = sql.substitute(join.on, {**columns, **inner})
+    query.set("joins", [exp.Join(this=matches, kind="ANTI" if anti else "SEMI", on=on)])
+    return over(query, context.alias("openivm_semi"), join.columns, weighted)
 
 
 def rows_of(fragment: Fragment) -> list[exp.Expr]:
@@ -168,14 +184,13 @@ def by_row(join: SemiJoin, changes: list[Fragment], context: Context, forms: For
     """Find the rows of the left that match a changed row, then how many matches each had and has."""
     right = context.keep_rows(changes, join.right.columns, "changes", "keep the changes of the right side")
     columns = join.left.columns
-    touched = []
-    for fragment in forms.old(join.left, context):
-        found = exp.Exists(this=right.select([sql.one()], extra=[bind(join, join.on, fragment.columns, right)]))
-        touched.append(sql_fragment(fragment, found, columns, context))
+    touched = [native(join, fragment, right, context, anti=False) for fragment in forms.old(join.left, context)]
     rows = context.keep_rows(touched, columns, "candidates", "find the rows that match a change")
     read = sorted(sql.column_names(join.on) & set(columns))
-    names = [f"openivm_key_{index}" for index in range(len(read))]
-    items = [sql.named(rows.columns[column].copy(), name) for column, name in zip(read, names, strict=True)]
+    values = [rows.columns[column] for column in read]
+    values += exact_keys(values, [left_types(join).get(column, "") for column in read])
+    names = [f"openivm_key_{index}" for index in range(len(values))]
+    items = [sql.named(value.copy(), name) for value, name in zip(values, names, strict=True)]
     distinct = sql.select(items or [sql.named(sql.one(), "openivm_row")], [s.copy() for s in rows.sources])
     distinct.set("distinct", exp.Distinct())
     kept = context.keep(distinct, "touched", "find the touched keys")
@@ -184,7 +199,7 @@ def by_row(join: SemiJoin, changes: list[Fragment], context: Context, forms: For
         found = []
         for fragment in fragments:
             alias = context.alias("touched")
-            left = {column: sql.qualified(alias, name) for column, name in zip(read, names, strict=True)}
+            left = {column: sql.qualified(alias, name) for column, name in zip(read, names, strict=False)}
             shown = [sql.named(sql.qualified(alias, name), name) for name in names]
             query = fragment.select(shown, weighted=True, extra=[bind(join, join.on, left, fragment)])
             found.append(sql.with_source(query, sql.table(kept, alias)))
@@ -192,17 +207,22 @@ def by_row(join: SemiJoin, changes: list[Fragment], context: Context, forms: For
 
     turned = turns(kept, matches(forms.new(join.right, context)), matches([right]), names, context)
     alias = context.alias("turned")
-    same = [
-        sql.null_safe_equal(rows.columns[column].copy(), sql.qualified(alias, name))
-        for column, name in zip(read, names, strict=True)
-    ]
+    pairs = zip(values, names, strict=True)
+    same = [sql.null_safe_equal(value.copy(), sql.qualified(alias, name)) for value, name in pairs]
     return [turning(join, rows, sql.table(turned, alias), alias, same)]
 
 
-def sql_fragment(fragment: Fragment, condition: exp.Expr, columns: Sequence[str], context: Context) -> Fragment:
-    weighted = fragment.weight is not None
-    query = fragment.select(rows_of(fragment), weighted, extra=[condition])
-    return over(query, context.alias("openivm_semi"), columns, weighted)
+def left_types(join: SemiJoin) -> dict[str, str]:
+    return {} if join.types is None else dict(zip(join.left.columns, join.types, strict=False))
+
+
+def exact_keys(values: Sequence[exp.Expr], types: Sequence[str]) -> list[exp.Expr]:
+    """What tells apart values that DuckDB calls equal and a condition may not: 30 days and 1 month."""
+    found = []
+    for value, type_ in zip(values, types, strict=True):
+        text = sql.text(value)
+        found += [parse_one(key, dialect=sql.DIALECT) for key in key_expressions(text, type_) if key != text]
+    return found
 
 
 def summed(queries: list[exp.Select], names: list[str], nonzero: bool = False) -> exp.Select:
