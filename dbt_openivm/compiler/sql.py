@@ -126,9 +126,16 @@ def zero() -> exp.Expr:
     return exp.Literal.number(0)
 
 
+def bare(value: exp.Expr) -> exp.Expr:
+    """What stands in parentheses, a subquery with its own ones."""
+    while isinstance(value, exp.Paren):
+        value = value.this
+    return value
+
+
 def conjuncts(predicate: exp.Expr) -> list[exp.Expr]:
     """The parts of a conjunction, parentheses looked through."""
-    predicate = predicate.unnest()
+    predicate = bare(predicate)
     if isinstance(predicate, exp.And):
         return [*conjuncts(predicate.this), *conjuncts(predicate.expression)]
     return [predicate]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.helpers import World
 
 
@@ -101,3 +103,57 @@ def test_the_type_of_a_scalar_subquery_over_nothing(world: World) -> None:
     world.create("mv", "SELECT a.g, (SELECT coalesce(max(b.g), 1) FROM t AS b WHERE a.k) AS top FROM t AS a")
     world.change("mv", "DELETE FROM t WHERE g = 7", "INSERT INTO t VALUES (false, 9)")
     world.assert_rows("mv", (5, 9), (6, 1), (9, 1))
+
+
+GROUPED_BY = {
+    "position": "SELECT (SELECT count(*) FROM u WHERE u.k = t.k) AS n, sum(x) AS s FROM t GROUP BY 1",
+    "alias": "SELECT x IN (SELECT y FROM u) AS f, list(k ORDER BY k) AS l FROM t GROUP BY f",
+    "all": "SELECT EXISTS (FROM u WHERE u.k = t.k) AS e, x NOT IN (SELECT y FROM u) AS f, count(*) AS n "
+    "FROM t GROUP BY ALL",
+    "repeated": "SELECT count(*) AS n, (SELECT max(y) FROM u WHERE u.k = t.k) AS m FROM t "
+    "GROUP BY (SELECT max(y) FROM u WHERE u.k = t.k) HAVING sum(x) > (SELECT min(y) FROM u) ORDER BY m LIMIT 2",
+    "within": "SELECT CASE WHEN EXISTS (FROM u WHERE u.k = t.k) THEN t.x ELSE 0 END AS q, count(*) AS n "
+    "FROM t GROUP BY 1",
+    "having": "SELECT (SELECT max(y) FROM u WHERE u.k = t.k) AS m, count(*) AS n FROM t GROUP BY m HAVING m > 1",
+    "sets": "SELECT coalesce((SELECT max(y) FROM u WHERE u.k = t.k), 0) + 1 AS m, k, sum(x) AS s "
+    "FROM t GROUP BY CUBE (1, k)",
+    "window": "SELECT (SELECT max(y) FROM u WHERE u.k = t.k) AS m, rank() OVER (ORDER BY m) AS r FROM t GROUP BY 1",
+    "alias of a column": "SELECT (SELECT max(y) FROM u WHERE u.k = t.k) AS k, count(*) AS n FROM t GROUP BY 1",
+}
+
+
+@pytest.mark.parametrize("sql", GROUPED_BY.values(), ids=GROUPED_BY.keys())
+def test_grouped_by_a_subquery(world: World, sql: str) -> None:
+    world.run("CREATE TABLE t (k INTEGER, x INTEGER)", "CREATE TABLE u (k INTEGER, y INTEGER)")
+    world.run(
+        "INSERT INTO t VALUES (1, 2), (1, 2), (2, 3), (NULL, 4), (3, NULL)", "INSERT INTO u VALUES (1, 1), (2, 3)"
+    )
+    world.create("mv", sql)
+    world.change("mv", "INSERT INTO u VALUES (2, 9), (NULL, 4), (3, NULL)", "INSERT INTO t VALUES (2, 1)")
+    world.change("mv", "UPDATE u SET k = 3 WHERE k = 1", "DELETE FROM t WHERE x = 3")
+    world.change("mv", "DELETE FROM u")
+    world.change("mv", "DELETE FROM t", "INSERT INTO u VALUES (1, 5), (1, 6)")
+    world.change("mv", "INSERT INTO t VALUES (1, 7), (NULL, NULL), (1, 6)")
+
+
+CONDITIONS = {
+    "where": "SELECT k, x FROM t WHERE (SELECT bool_or(y > x) FROM u WHERE u.k = t.k)",
+    "not": "SELECT k, x FROM t WHERE NOT (SELECT bool_or(y > x) FROM u WHERE u.k = t.k)",
+    "and": "SELECT k, x FROM t WHERE ((SELECT count(*) > 1 FROM u)) AND (SELECT min(y) FROM u WHERE u.k = t.k) > 0",
+    "on": "SELECT t.k, y FROM t JOIN u ON t.k = u.k AND (SELECT count(*) > 3 FROM t)",
+    "distinct on": "SELECT DISTINCT ON ((SELECT max(y) FROM u WHERE u.k = t.k)) k, x FROM t ORDER BY ALL",
+}
+
+
+@pytest.mark.parametrize("sql", CONDITIONS.values(), ids=CONDITIONS.keys())
+def test_a_subquery_that_is_the_whole_condition(world: World, sql: str) -> None:
+    world.run("CREATE TABLE t (k INTEGER, x INTEGER)", "CREATE TABLE u (k INTEGER, y INTEGER)")
+    world.run(
+        "INSERT INTO t VALUES (1, 2), (1, 2), (2, 3), (NULL, 4), (3, NULL)", "INSERT INTO u VALUES (1, 1), (2, 5)"
+    )
+    world.create("mv", sql)
+    world.change("mv", "INSERT INTO u VALUES (1, 9), (NULL, 4), (3, NULL)")
+    world.change("mv", "UPDATE u SET y = 0 WHERE k = 1", "DELETE FROM t WHERE x = 3")
+    world.change("mv", "DELETE FROM u")
+    world.change("mv", "DELETE FROM t WHERE k = 1", "INSERT INTO u VALUES (3, 5), (3, 6), (2, 0)")
+    world.change("mv", "INSERT INTO t VALUES (2, 1), (2, -1)")

@@ -12,6 +12,7 @@ from dbt_openivm.compiler.facts import CompileFacts
 from dbt_openivm.compiler.lower.expressions import Binder
 from dbt_openivm.compiler.lower.limits import Limit, Order, find_order, first_of_each, limit_of, limited
 from dbt_openivm.compiler.lower.scope import Binding, Scope
+from dbt_openivm.compiler.sql import bare
 
 Output = tuple[str, str, exp.Expr | None]
 """An output column: its name as written, the operator's column, and the unbound expression where there is one."""
@@ -93,7 +94,7 @@ class Ending:
 
 
 def values_of(on: exp.Expr) -> list[exp.Expr]:
-    return list(on.expressions) if isinstance(on, exp.Tuple) else [on.unnest()]
+    return list(on.expressions) if isinstance(on, exp.Tuple) else [bare(on)]
 
 
 def first_of_query(operator: Operator, outputs: Sequence[Output], node: exp.Expr, facts: CompileFacts) -> Operator:

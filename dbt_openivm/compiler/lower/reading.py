@@ -157,7 +157,22 @@ def settled(tree: exp.Expr) -> exp.Expr:
         for node in brackets:
             node.set("expressions", generator.bracket_offset_expressions(node))
             node.set("offset", FIRST)
+    for select in list(tree.find_all(exp.Select)):
+        name_groups(select)
     return tree
+
+
+def name_groups(select: exp.Select) -> None:
+    """What is grouped by and repeats a select item with a subquery becomes the item's position: it is one value."""
+    group = select.args.get("group")
+    items = [item.unalias() for item in select.expressions]
+    if group is None or not any(item.find(exp.Query) for item in items):
+        return
+    several = (exp.Columns, exp.Explode, exp.Unnest)
+    plain = next((at for at, item in enumerate(items) if item.is_star or item.find(*several)), len(items))
+    for node in list(group.walk(prune=lambda part: isinstance(part, exp.Query))):
+        if node.find(exp.Query) and node in items[:plain]:
+            node.replace(exp.Literal.number(items.index(node) + 1))
 
 
 def view_query(create: str) -> str:

@@ -15,7 +15,7 @@ from dbt_openivm.compiler.facts import CompileFacts
 from dbt_openivm.compiler.lower.distinct_calls import aggregate
 from dbt_openivm.compiler.lower.elements import Spreads, has_spread, no_spreads
 from dbt_openivm.compiler.lower.ending import Ending, Output, first_of_query, is_distinct
-from dbt_openivm.compiler.lower.expressions import Alias, Binder, expand_macro, rebuild, refuse
+from dbt_openivm.compiler.lower.expressions import Alias, Binder, expand_macro, rebuild, refuse, struct_field
 from dbt_openivm.compiler.lower.from_clause import FromClause, LowersSources
 from dbt_openivm.compiler.lower.grouping import Grouping, grouping_sets, grouping_value, over_sets
 from dbt_openivm.compiler.lower.outer import outer_column, references_below, rescoped
@@ -25,7 +25,7 @@ from dbt_openivm.compiler.lower.stars import each_column, expand_items, reads_co
 from dbt_openivm.compiler.lower.subqueries import Subqueries, has_subquery, is_subquery, quantifier, query_of
 from dbt_openivm.compiler.lower.windows import Windows, settle_windows
 from dbt_openivm.compiler.places import place
-from dbt_openivm.compiler.sql import column_names, conjuncts
+from dbt_openivm.compiler.sql import bare, column_names, conjuncts
 from dbt_openivm.errors import UnsupportedError
 
 Item = tuple[str, exp.Expr]
@@ -106,7 +106,11 @@ class Pending:
 
 @dataclass
 class SelectList:
-    """The select list of one block, and how its expressions bind."""
+    """The select list of one block, and how its expressions bind.
+
+    Attributes:
+        written: the keys with subqueries in them, unbound: bound again, they would be other columns.
+    """
 
     facts: CompileFacts
     scope: Scope
@@ -117,6 +121,7 @@ class SelectList:
     taken: set[str] = field(default_factory=set)
     sets: list[tuple[str, ...]] = field(default_factory=list)
     pending: list[Pending] = field(default_factory=list)
+    written: list[tuple[str, exp.Expr]] = field(default_factory=list)
     spreads: Spreads = field(default_factory=no_spreads)
     lifted: set[str] = field(default_factory=set)
     hidden: list[Item] = field(default_factory=list)
@@ -227,17 +232,28 @@ class SelectList:
 
     def key(self, value: exp.Expr) -> str:
         """The name of the key that a grouping expression makes."""
+        if (known_as := self.written_key(value)) is not None:
+            return known_as
         bound = self.bind(value).unnest()
         for name, known in self.keys:
             if known == bound:
                 return name
-        self.keys.append((unique_name(f"openivm_key_{len(self.keys)}", self.taken), bound))
-        return self.keys[-1][0]
+        name = unique_name(f"openivm_key_{len(self.keys)}", self.taken)
+        self.keys.append((name, bound))
+        if has_subquery(value):
+            self.written.append((name, value))
+        return name
+
+    def written_key(self, node: exp.Expr) -> str | None:
+        """The name of a key with a subquery in it, if `node` is what it was made of."""
+        return next((name for name, known in self.written if known is node), None)
 
     def group_value(self, value: exp.Expr) -> exp.Expr:
-        value = value.unnest()
+        value = bare(value)
         if isinstance(value, exp.Literal) and value.is_int:
             return self.items[int(value.name) - 1][1]
+        if isinstance(value, exp.Column) and len(value.parts) == 1 and self.scope.unqualified(value.name) is None:
+            return self.alias(value.name) or value
         return value
 
     def grouping(self, node: exp.Expr) -> exp.Expr:
@@ -278,6 +294,8 @@ class SelectList:
 
     def over_groups(self, node: exp.Expr) -> exp.Expr | None:
         """The column of what is computed from several groups, or from what else there is; None for any other node."""
+        if (key := self.written_key(node)) is not None:
+            return column(key)
         if is_subquery(node):
             return self.postponed(node)
         return self.windows.bound(node, self.post) if isinstance(node, exp.Window) else None
@@ -287,7 +305,15 @@ class SelectList:
             bound = Binder(self.scope, self.facts).bind(node).unnest()
         except UnsupportedError:
             return None
-        return next((column(name) for name, known in self.keys if known == bound), None)
+        return self.over_keys(bound)
+
+    def over_keys(self, bound: exp.Expr) -> exp.Expr | None:
+        """A bound expression that is a key, or a field of one, over the groups."""
+        key = next((column(name) for name, known in self.keys if known == bound), None)
+        if key is None and isinstance(bound, exp.Dot) and isinstance(bound.expression, exp.Identifier):
+            whole = self.over_keys(bound.this.unnest())
+            return None if whole is None else struct_field(whole, bound.expression.name)
+        return key
 
     def post_column(self, node: exp.Expr, bound: exp.Expr | None) -> exp.Expr:
         if bound is not None:
