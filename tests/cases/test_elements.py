@@ -189,3 +189,29 @@ def test_the_columns_of_a_dynamic_pivot_follow_the_data(world: World) -> None:
     world.create("mv", "PIVOT t ON g USING sum(n)", FULL)
     world.change("mv", "INSERT INTO t VALUES (2, 6)")
     world.assert_rows("mv", (5, 6))
+
+
+NAMED_BY_FUNCTION = {
+    "unnest": "SELECT n, u.unnest, unnest AS again FROM t, unnest(l) AS u",
+    "left": "SELECT n, u.unnest FROM t LEFT JOIN unnest(l) AS u ON u.unnest > 1",
+    "lateral": "SELECT n, x.unnest FROM t, LATERAL unnest(m) AS x",
+    "range": "SELECT u.range, v FROM range(4) AS u LEFT JOIN t ON u.range = t.n",
+    "in a subquery": "SELECT id, (SELECT sum(u.generate_series) FROM generate_series(1, n) AS u) AS s FROM t",
+    "grouped": "SELECT u.unnest, count(*) AS c FROM t, unnest(l) AS u GROUP BY u.unnest",
+}
+
+
+@pytest.mark.parametrize("sql", NAMED_BY_FUNCTION.values(), ids=NAMED_BY_FUNCTION.keys())
+def test_a_column_named_by_its_table_function(world: World, sql: str) -> None:
+    """The elements in ``unnest(l) AS u`` are called ``u.u`` and ``u.unnest``."""
+    world.run(TABLE, f"INSERT INTO t VALUES {', '.join(ROWS)}")
+    world.create("mv", sql)
+    for statements in CHANGES:
+        world.change("mv", *statements)
+
+
+def test_fields_of_a_grouped_struct(world: World) -> None:
+    world.run(TABLE, f"INSERT INTO t VALUES {', '.join(ROWS)}")
+    world.create("mv", "SELECT s.a + 1 AS a, t.s['b'] AS b, count(*) AS c FROM t GROUP BY s HAVING s.b IS NOT NULL")
+    for statements in CHANGES:
+        world.change("mv", *statements)

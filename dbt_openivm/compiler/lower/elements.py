@@ -219,11 +219,13 @@ class Series:
         value: the list, unbound.
         alias: what it is called.
         names: of its columns: the elements and, with `numbered`, their numbers.
+        function: what the column of the elements may be called besides; see `Binding`.
     """
 
     value: exp.Expr
     alias: str
     names: tuple[str, ...]
+    function: str = ""
 
     @property
     def numbered(self) -> bool:
@@ -259,7 +261,7 @@ def series(item: exp.Expr) -> Series | None:
     bare = value.copy()
     if isinstance(bare, exp.Unnest):
         bare.set("alias", None)
-    return Series(bare, alias, renamed + names[len(renamed) :])
+    return Series(bare, alias, renamed + names[len(renamed) :], "" if renamed or offset else name)
 
 
 def items_of(found: Series, value: exp.Expr, names: Sequence[str]) -> tuple[Item, ...]:

@@ -4,7 +4,7 @@ joins."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from sqlglot import exp
@@ -151,17 +151,16 @@ class FromClause:
             self.add_series(found)
             return
         operator, alias, written, qualifiers = self.lowers.source(item, self.around())
+        function = "" if found is None else found.function
         if references_below(operator, self.number):
-            self.add_lateral(operator, Binding(alias, tuple(zip(written, operator.columns, strict=True)), qualifiers))
+            columns = tuple(zip(written, operator.columns, strict=True))
+            self.add_lateral(operator, Binding(alias, columns, qualifiers, function))
             return
         position = len(self.inputs)
-        columns = []
-        for name, inner in zip(written, operator.columns, strict=True):
-            flat = unique_name(inner, self.taken)
-            self.names.append((flat, position, inner))
-            columns.append((name, flat))
+        flats = [unique_name(inner, self.taken) for inner in operator.columns]
+        self.names += [(flat, position, inner) for flat, inner in zip(flats, operator.columns, strict=True)]
         self.inputs.append(operator)
-        self.bindings.append(Binding(alias, tuple(columns), qualifiers))
+        self.bindings.append(Binding(alias, tuple(zip(written, flats, strict=True)), qualifiers, function))
 
     def add_series(self, found: Series, on: exp.Expr | None = None) -> None:
         """Put the elements of a list beside each row of what was collected.
@@ -172,7 +171,10 @@ class FromClause:
         scope = self.finish()
         value = Binder(scope, self.lowers.facts).bind(found.value)
         names = tuple(unique_name(name, self.taken) for name in found.names)
-        self.bindings = [*self.bindings, Binding(found.alias, tuple(zip(found.names, names, strict=True)))]
+        self.bindings = [
+            *self.bindings,
+            Binding(found.alias, tuple(zip(found.names, names, strict=True)), (), found.function),
+        ]
         if on is None:
             items = items_of(found, value, names)
         else:
@@ -189,7 +191,7 @@ class FromClause:
         self.conditions = []
         self.close(unnester.beside(renamed))
         columns = tuple((written, names[name]) for written, name in binding.columns)
-        self.bindings = [*self.bindings, Binding(binding.alias, columns, binding.qualifiers)]
+        self.bindings = [*self.bindings, replace(binding, columns=columns)]
 
     def join(self, join: exp.Join) -> None:
         refuse_join(join)

@@ -14,15 +14,21 @@ from dbt_openivm.errors import UnsupportedError
 
 @dataclass(frozen=True)
 class Binding:
-    """One relation of a FROM clause: its alias, and (name as written, output column of the scope's operator)."""
+    """One relation of a FROM clause: its alias, and (name as written, output column of the scope's operator).
+
+    Attributes:
+        function: the table function whose only column may also be called so, as in ``unnest(l) AS u``: ``u.unnest``.
+    """
 
     alias: str
     columns: tuple[tuple[str, str], ...]
     qualifiers: tuple[str, ...] = ()
+    function: str = ""
 
     def find(self, name: str) -> str | None:
         lowered = name.lower()
-        return next((flat for written, flat in self.columns if written.lower() == lowered), None)
+        found = next((flat for written, flat in self.columns if written.lower() == lowered), None)
+        return self.columns[0][1] if found is None and lowered == self.function else found
 
     def matches(self, qualifiers: tuple[str, ...]) -> bool:
         """Whether ``schema.alias`` or ``database.schema.alias`` means this relation."""
