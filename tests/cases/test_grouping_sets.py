@@ -70,3 +70,10 @@ def test_a_row_that_nobody_looks_into(world: World) -> None:
         world.run(*statements, "INSERT INTO u VALUES (1)")
         world.refresh("one")
         world.refresh("none")
+
+
+def test_two_ordinals_of_one_expression_are_two_keys(world: World) -> None:
+    """Each item is NULL where its own ordinal is left out of the set."""
+    world.run("CREATE TABLE t (g INTEGER)", "INSERT INTO t VALUES (1)")
+    world.create("mv", "SELECT g AS a, g AS b, count(*) AS n FROM t GROUP BY GROUPING SETS (2, 1, ROLLUP (1, 2))")
+    world.change("mv", "INSERT INTO t VALUES (2), (NULL)", "DELETE FROM t WHERE g = 1")

@@ -14,8 +14,8 @@ from tests.property.fuzz import Options, fuzz_one
 
 pytestmark = pytest.mark.fuzz
 
-CASES = int(os.environ.get("OPENIVM_FUZZ_CASES", "240"))
-BATCH = 20
+CASES = int(os.environ.get("OPENIVM_FUZZ_CASES", "120"))
+BATCH = 10
 
 
 @pytest.mark.parametrize("first", range(0, CASES, BATCH))

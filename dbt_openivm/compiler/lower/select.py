@@ -109,7 +109,7 @@ class SelectList:
     """The select list of one block, and how its expressions bind.
 
     Attributes:
-        written: the keys with subqueries in them, unbound: bound again, they would be other columns.
+        written: keys with subqueries in them, and those that ordinals have for themselves, unbound.
     """
 
     facts: CompileFacts
@@ -228,19 +228,28 @@ class SelectList:
             sets = [[value for _, value in self.items if not self.has_call(value) and reads_columns(value)]]
         else:
             sets = grouping_sets(group)
-        return [tuple(dict.fromkeys(self.key(self.group_value(value)) for value in values)) for values in sets]
+        several = len(sets) > 1
+        return [tuple(dict.fromkeys(self.set_key(value, several) for value in values)) for values in sets]
 
-    def key(self, value: exp.Expr) -> str:
-        """The name of the key that a grouping expression makes."""
+    def set_key(self, value: exp.Expr, several: bool) -> str:
+        """The name of the key that an element of a grouping set makes.
+
+        Among several sets two ordinals are two keys, even of one expression: an item is NULL where its own is left out.
+        """
+        ordinal = isinstance(bare(value), exp.Literal)
+        return self.key(self.group_value(value), own=several and ordinal)
+
+    def key(self, value: exp.Expr, own: bool = False) -> str:
+        """The name of the key that a grouping expression makes; with `own`, one that no equal expression shares."""
         if (known_as := self.written_key(value)) is not None:
             return known_as
         bound = self.bind(value).unnest()
         for name, known in self.keys:
-            if known == bound:
+            if known == bound and not own:
                 return name
         name = unique_name(f"openivm_key_{len(self.keys)}", self.taken)
         self.keys.append((name, bound))
-        if has_subquery(value):
+        if own or has_subquery(value):
             self.written.append((name, value))
         return name
 
