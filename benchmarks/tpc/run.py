@@ -6,6 +6,7 @@ import sys
 import threading
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -89,7 +90,7 @@ class Run:
         took = milliseconds(self._build_all)
         _progress(f"{self.suite.title}: building {len(self.seen)} views took {took:,.0f} ms")
         for number in range(1, self.options.rounds + 1):
-            took = milliseconds(lambda number=number: self.changes.round(number))  # type: ignore[misc]
+            took = milliseconds(partial(self.changes.round, number))
             _progress(f"{self.suite.title}: round {number} of {self.options.rounds}; changes took {took:,.0f} ms")
             for seen in self.seen:
                 if not seen.problems:

@@ -35,8 +35,7 @@ class BagProgram(NodeProgram):
     types: tuple[str, ...] = ()
 
     @property
-    def refresh_type(self) -> str:  # type: ignore[override]
-        # computed, where other programs have a constant
+    def refresh_type(self) -> str:
         kinds = {type(operator) for operator in self.node.core.walk()}
         if SemiJoin in kinds:
             return SEMI_ANTI_RECOMPUTE

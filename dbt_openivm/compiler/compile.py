@@ -21,7 +21,7 @@ from dbt_openivm.compiler.keyed import KeyedProgram
 from dbt_openivm.compiler.lower.query import lower
 from dbt_openivm.compiler.lower.references import parse
 from dbt_openivm.compiler.lower.temporal import ClockError, numbered, temporal, temporals
-from dbt_openivm.compiler.lower.types import TypeWanted
+from dbt_openivm.compiler.lower.types import TypeWantedError
 from dbt_openivm.compiler.plan import FULL_REFRESH, NodeProgram, PlanNode, RefreshPlan
 from dbt_openivm.compiler.probe import Answers, resolve_types
 from dbt_openivm.compiler.prune import prune
@@ -73,7 +73,7 @@ def analyse(query: str, facts: CompileFacts) -> Analysis:
         operator = prune(temporal(operator) if reached.clock else operator)
         check_complete(operator, reached)
         return Analysis(query, operator, None, (), reached)
-    except TypeWanted as wanted:
+    except TypeWantedError as wanted:
         reason = "the type of an expression, which DuckDB was not asked for, cannot be told from the query"
         return Analysis(query, None, reason, (wanted.probe,), reached, unsettled=True)
     except ClockError as error:

@@ -65,8 +65,7 @@ class GroupedProgram(NodeProgram):
         return bool(self.parts.recompute)
 
     @property
-    def refresh_type(self) -> str:  # type: ignore[override]
-        # computed, where other programs have a constant
+    def refresh_type(self) -> str:
         if self.aggregate.distinct:
             return DISTINCT_INCREMENTAL
         if self.recomputes:

@@ -34,8 +34,7 @@ class KeyedProgram(NodeProgram):
     names: tuple[str, ...]
 
     @property
-    def refresh_type(self) -> str:  # type: ignore[override]
-        # computed, where other programs have a constant
+    def refresh_type(self) -> str:
         return ASOF_JOIN if isinstance(self.operator, Asof) else WINDOW_PARTITION
 
     @property

@@ -77,7 +77,10 @@ class NodeProgram(ABC):
     """How one node is built and refreshed. Subclasses are the refresh types' programs; building steps has no side
     effects."""
 
-    refresh_type: str = ""
+    @property
+    @abstractmethod
+    def refresh_type(self) -> str:
+        """How the node is maintained, in a word of the constants above."""
 
     @abstractmethod
     def state_query(self, states: Mapping[str, SourceState]) -> str:

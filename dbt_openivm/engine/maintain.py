@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from typing import TypeVar
 
 from dbt_openivm.compiler.explain import explain
@@ -66,7 +67,7 @@ class Maintainer:
             if not self.catalog.exists():
                 self.transaction(self.catalog.create)
             for name in old_names(self.session, self.catalog):
-                self.transaction(lambda name=name: adopt(self.session, self.catalog, name))  # type: ignore[misc]
+                self.transaction(partial(adopt, self.session, self.catalog, name))
 
     @property
     def coordinator(self) -> Coordinator:

@@ -49,6 +49,10 @@ class Lowering:
     outer: Scope | None = None
     numbers: list[int] = field(default_factory=lambda: [0])
 
+    def with_cte(self, name: str, lowered: Lowered) -> Lowering:
+        """The naming context behind a CTE."""
+        return replace(self, ctes={**self.ctes, name.lower(): lowered})
+
     def number(self) -> int:
         """A number that nothing else in the query has."""
         self.numbers[0] += 1
@@ -95,7 +99,7 @@ class Lowering:
                 lowered = scoped.query(cte.this)
             names = tuple(part.name for part in cte.args["alias"].columns)
             lowered = Lowered(lowered.operator, names + lowered.names[len(names) :])
-            scoped = replace(scoped, ctes={**scoped.ctes, name.lower(): lowered})
+            scoped = scoped.with_cte(name, lowered)
         return scoped
 
     def set_operation(self, node: exp.SetOperation) -> Lowered:

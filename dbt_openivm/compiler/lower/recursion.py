@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 from sqlglot import exp
 
@@ -22,16 +20,12 @@ ENDINGS = ("limit", "offset", "order", "with_", "with")
 class Queries(Protocol):
     """What lowers queries with some CTEs in scope."""
 
-    @property
-    def ctes(self) -> Mapping[str, Lowered]: ...
-
     def query(self, node: exp.Expr) -> Lowered: ...
 
+    def with_cte(self, name: str, lowered: Lowered) -> Queries: ...
 
-Scoped = TypeVar("Scoped", bound=Queries)
 
-
-def recursive(cte: exp.CTE, scoped: Scoped, number: int) -> Lowered:
+def recursive(cte: exp.CTE, scoped: Queries, number: int) -> Lowered:
     """The operator of a CTE that reads itself.
 
     Args:
@@ -53,7 +47,7 @@ def recursive(cte: exp.CTE, scoped: Scoped, number: int) -> Lowered:
         f"{RECURSION}:{number}", f"({rows_query(start)})", tuple(Column(known, "") for known in columns), RECURSION
     )
     itself = Lowered(Scan(working, tuple((known, known) for known in columns)), names)
-    step = replace(scoped, ctes={**scoped.ctes, name.lower(): itself}).query(union.right)  # type: ignore[type-var]
+    step = scoped.with_cte(name, itself).query(union.right)
     keys = tuple(
         found for part in cte.args.get("key_expressions") or [] for found in matching(part.name, names, columns)
     )

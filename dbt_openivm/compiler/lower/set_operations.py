@@ -51,7 +51,8 @@ def by_name(left: Side, right: Side) -> tuple[Side, Side]:
     """Both branches with the columns of both, those of the left first; NULL where a branch has none of a name."""
     names = {name.lower(): name for name in (*right[1], *left[1])}
     order = list(dict.fromkeys(name.lower() for name in (*left[1], *right[1])))
-    return tuple((aligned(side, order), tuple(names[key] for key in order)) for side in (left, right))  # type: ignore[return-value]
+    shown = tuple(names[key] for key in order)
+    return (aligned(left, order), shown), (aligned(right, order), shown)
 
 
 def aligned(side: Side, order: Sequence[str]) -> Operator:

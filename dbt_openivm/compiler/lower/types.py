@@ -1,7 +1,7 @@
 """Types that lowering itself needs: which fields a struct has, whether UNNEST gets a list or a struct.
 
-Lowering has no connection. Where the tree depends on a type it asks for it (`TypeWanted`); whoever compiles finds out
-and lowers again, see `dbt_openivm.compiler.compile.settle`.
+Lowering has no connection. Where the tree depends on a type it asks for it (`TypeWantedError`); whoever compiles finds
+out and lowers again, see `dbt_openivm.compiler.compile.settle`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ VALUE = "openivm_value"
 CLOSING = {")": "(", "]": "["}
 
 
-class TypeWanted(Exception):  # noqa: N818 - no error: a question
+class TypeWantedError(Exception):
     """The type of a query's columns decides how another one is lowered."""
 
     def __init__(self, probe: str) -> None:
@@ -53,7 +53,7 @@ def type_of(operator: Operator, value: exp.Expr, facts: CompileFacts, what: str,
         around: the scope around the query, which both may refer to.
 
     Raises:
-        TypeWanted: it is not known yet.
+        TypeWantedError: it is not known yet.
         UnsupportedError: DuckDB does not tell it.
     """
     while around is not None:
@@ -73,7 +73,7 @@ def answer(probe: str, facts: CompileFacts, what: str) -> str:
     """The type of the one column of a query."""
     found = facts.types.get(probe)
     if found is None:
-        raise TypeWanted(probe)
+        raise TypeWantedError(probe)
     if not found:
         raise UnsupportedError(f"{what}, whose type DuckDB does not tell,")
     return found[0]

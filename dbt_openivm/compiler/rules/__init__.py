@@ -12,13 +12,12 @@ from types import ModuleType
 from sqlglot import exp
 
 from dbt_openivm.compiler import algebra
-from dbt_openivm.compiler.algebra import Keyed, Operator, Scan, Temporal
+from dbt_openivm.compiler.algebra import NODES, Keyed, Operator, Scan, Temporal
 from dbt_openivm.compiler.fragment import Fragment
 from dbt_openivm.compiler.rules import (
     aggregate,
     asof,
     constant,
-    filter,  # noqa: A004 - the operator's name
     join,
     outer_join,
     project,
@@ -30,6 +29,7 @@ from dbt_openivm.compiler.rules import (
     unnest,
     window,
 )
+from dbt_openivm.compiler.rules import filter as filtering
 from dbt_openivm.compiler.rules import scan as scan
 from dbt_openivm.compiler.rules.context import Context as Context
 from dbt_openivm.compiler.rules.context import SourceState as SourceState
@@ -38,7 +38,7 @@ from dbt_openivm.errors import InternalError
 
 RULES: Mapping[type[Operator], ModuleType] = {
     algebra.Constant: constant,
-    algebra.Filter: filter,
+    algebra.Filter: filtering,
     algebra.Project: project,
     algebra.Join: join,
     algebra.SemiJoin: semi_join,
@@ -53,14 +53,16 @@ RULES: Mapping[type[Operator], ModuleType] = {
     algebra.TopK: top_k,
     algebra.Recursive: recursive,
 }
-"""Each has ``delta(operator, context, forms)`` and ``whole(operator, context, form)``; scans and what
-reads the clock differ in every form."""
+"""Each has ``whole(operator, context, form)``, and a core operator's ``delta(operator, context, forms)``; scans and
+what reads the clock differ in every form."""
 
 
 def delta(operator: Operator, context: Context) -> list[Fragment]:
     """The operator's delta as a sum of fragments; empty if no source below it changed."""
     if isinstance(operator, Scan):
         return _checked(operator, scan.delta(operator, context))
+    if isinstance(operator, NODES):
+        raise InternalError(f"The operator {type(operator).__name__} was not split off into a view of its own.")
     if id(operator) in context.shared and is_costly(operator):
         return _checked(operator, once(operator, context))
     return _checked(operator, _rule(operator).delta(operator, context, FORMS))

@@ -10,12 +10,7 @@ from dbt_openivm.compiler import sql
 from dbt_openivm.compiler.algebra import Aggregate, column
 from dbt_openivm.compiler.fragment import Fragment, over
 from dbt_openivm.compiler.rules.context import Context
-from dbt_openivm.compiler.rules.forms import Form, Forms
-from dbt_openivm.errors import InternalError
-
-
-def delta(operator: Aggregate, context: Context, forms: Forms) -> list[Fragment]:  # noqa: ARG001 - see above
-    raise InternalError("An aggregate was not split off into a view.")
+from dbt_openivm.compiler.rules.forms import Form
 
 
 def whole(operator: Aggregate, context: Context, form: Form) -> list[Fragment]:

@@ -8,12 +8,7 @@ from dbt_openivm.compiler import sql
 from dbt_openivm.compiler.algebra import Asof
 from dbt_openivm.compiler.fragment import Fragment, over
 from dbt_openivm.compiler.rules.context import Context
-from dbt_openivm.compiler.rules.forms import Form, Forms
-from dbt_openivm.errors import InternalError
-
-
-def delta(operator: Asof, context: Context, forms: Forms) -> list[Fragment]:  # noqa: ARG001 - see above
-    raise InternalError("An ASOF join was not split off into a view.")
+from dbt_openivm.compiler.rules.forms import Form
 
 
 def whole(operator: Asof, context: Context, form: Form) -> list[Fragment]:

@@ -11,11 +11,11 @@ from dbt_openivm.compiler.rules.context import Context
 from dbt_openivm.compiler.rules.forms import Form, Forms
 
 
-def delta(operator: Constant, context: Context, forms: Forms) -> list[Fragment]:  # noqa: ARG001 - never changes
+def delta(_operator: Constant, _context: Context, _forms: Forms) -> list[Fragment]:
     return []
 
 
-def whole(operator: Constant, context: Context, form: Form) -> list[Fragment]:  # noqa: ARG001 - one form only
+def whole(operator: Constant, context: Context, _form: Form) -> list[Fragment]:
     if not operator.names:
         return [Fragment((), (), {}) for _ in operator.rows]
     alias = context.alias("constants")

@@ -12,13 +12,8 @@ from dbt_openivm.compiler.algebra import Operator, Recursive, Scan
 from dbt_openivm.compiler.facts import RECURSION
 from dbt_openivm.compiler.fragment import Fragment
 from dbt_openivm.compiler.rules.context import Context, SourceState
-from dbt_openivm.compiler.rules.forms import Form, Forms
-from dbt_openivm.errors import InternalError
+from dbt_openivm.compiler.rules.forms import Form
 from dbt_openivm.names import quote
-
-
-def delta(operator: Recursive, context: Context, forms: Forms) -> list[Fragment]:  # noqa: ARG001 - see above
-    raise InternalError("A recursive CTE was not split off into a view.")
 
 
 def whole(operator: Recursive, context: Context, form: Form) -> list[Fragment]:

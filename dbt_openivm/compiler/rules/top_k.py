@@ -8,13 +8,8 @@ from dbt_openivm.compiler.facts import Column
 from dbt_openivm.compiler.fragment import Fragment
 from dbt_openivm.compiler.keys import key_expressions
 from dbt_openivm.compiler.rules.context import Context
-from dbt_openivm.compiler.rules.forms import Form, Forms
-from dbt_openivm.errors import InternalError
+from dbt_openivm.compiler.rules.forms import Form
 from dbt_openivm.names import quote
-
-
-def delta(operator: TopK, context: Context, forms: Forms) -> list[Fragment]:  # noqa: ARG001 - see above
-    raise InternalError("A LIMIT was not split off into a view.")
 
 
 def whole(operator: TopK, context: Context, form: Form) -> list[Fragment]:
