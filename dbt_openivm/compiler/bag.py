@@ -12,17 +12,17 @@ from dbt_openivm.compiler.algebra import OuterJoin, SemiJoin, shared_operators
 from dbt_openivm.compiler.facts import Column
 from dbt_openivm.compiler.fragment import Fragment
 from dbt_openivm.compiler.keys import row_keys, row_outputs
-from dbt_openivm.compiler.plan import OUTER_JOIN, SEMI_ANTI_RECOMPUTE, SIMPLE_PROJECTION, NodeProgram, Step, Target
+from dbt_openivm.compiler.plan import OUTER_JOIN, SEMI_ANTI_RECOMPUTE, SIMPLE_PROJECTION, Step, Target
+from dbt_openivm.compiler.program import ViewProgram
 from dbt_openivm.compiler.publish import column_list, drop, dropped, filled
 from dbt_openivm.compiler.rules import Context, SourceState, delta, new
-from dbt_openivm.compiler.split import Node
 from dbt_openivm.names import MULTIPLICITY
 
 DELTA = "openivm_delta"
 
 
 @dataclass(frozen=True, eq=False)
-class BagProgram(NodeProgram):
+class BagProgram(ViewProgram):
     """Attributes:
     node: without aggregate.
     names: the visible columns as the user sees them, in order.
@@ -30,8 +30,6 @@ class BagProgram(NodeProgram):
         tell apart, such as 30 days and 1 month.
     """
 
-    node: Node
-    names: tuple[str, ...]
     types: tuple[str, ...] = ()
 
     @property
@@ -41,18 +39,12 @@ class BagProgram(NodeProgram):
             return SEMI_ANTI_RECOMPUTE
         return OUTER_JOIN if OuterJoin in kinds else SIMPLE_PROJECTION
 
-    def visible_columns(self) -> tuple[str, ...]:
-        return self.names
-
     def state_query(self, states: Mapping[str, SourceState]) -> str:
         context = Context(states, bag=True)
         return sql.text(sql.union_all([self.rows(fragment) for fragment in new(self.node.core, context)]))
 
     def rows(self, fragment: Fragment, weighted: bool = False) -> exp.Select:
-        items = [
-            sql.named(fragment.bind(value), name) for name, (_, value) in zip(self.names, self.node.items, strict=True)
-        ]
-        return fragment.select(items, weighted)
+        return fragment.select(self.items_over(fragment), weighted)
 
     def incremental(self, states: Mapping[str, SourceState], target: Target) -> list[Step]:
         context = Context(states, shared=shared_operators(self.node.core))

@@ -53,10 +53,7 @@ def times(left: exp.Expr | None, right: exp.Expr | None) -> exp.Expr | None:
 def combine(queries: Sequence[Fragment]) -> tuple[exp.Expr, bool]:
     """UNION ALL of fragments with equal columns, and whether it has a weight column."""
     weighted = any(fragment.weight is not None for fragment in queries)
-    selects = [
-        fragment.select(fragment.all_items() or [sql.named(exp.Literal.number(1), "openivm_row")], weighted)
-        for fragment in queries
-    ]
+    selects = [fragment.select(sql.at_least_one(fragment.all_items()), weighted) for fragment in queries]
     return sql.union_all(selects), weighted
 
 

@@ -21,13 +21,12 @@ from dbt_openivm.compiler.plan import (
     DISTINCT_INCREMENTAL,
     GROUP_RECOMPUTE,
     SIMPLE_AGGREGATE,
-    NodeProgram,
     Step,
     Target,
 )
+from dbt_openivm.compiler.program import ViewProgram
 from dbt_openivm.compiler.publish import OLD, column_list, drop, dropped, filled, told_apart
 from dbt_openivm.compiler.rules import Context, SourceState, delta, new
-from dbt_openivm.compiler.split import Node
 from dbt_openivm.names import COUNT_STAR, HAVING, MULTIPLICITY, quote
 
 DELTA = "openivm_delta"
@@ -39,7 +38,7 @@ EMPTY_LIST = "CAST([] AS BOOLEAN[])"
 
 
 @dataclass(frozen=True, eq=False)
-class GroupedProgram(NodeProgram):
+class GroupedProgram(ViewProgram):
     """Attributes:
     node: with an aggregate.
     names: the visible columns as the user sees them, in order.
@@ -47,8 +46,6 @@ class GroupedProgram(NodeProgram):
     types: types of the visible columns, empty where unknown.
     """
 
-    node: Node
-    names: tuple[str, ...]
     parts: Decomposition
     types: tuple[str, ...] = ()
 
@@ -78,9 +75,6 @@ class GroupedProgram(NodeProgram):
     def having_column(self) -> str | None:
         return None if self.node.having is None else HAVING
 
-    def visible_columns(self) -> tuple[str, ...]:
-        return self.names
-
     @cached_property
     def key_names(self) -> tuple[str, ...]:
         """The aggregate's keys."""
@@ -90,15 +84,6 @@ class GroupedProgram(NodeProgram):
     def key_columns(self) -> dict[str, str]:
         """key -> the state's column that holds it: a visible one if there is one."""
         return {key: self.shown_columns.get(key, key) for key in self.key_names}
-
-    @cached_property
-    def shown_columns(self) -> dict[str, str]:
-        """Column of the aggregate -> the visible column that is nothing else."""
-        return {
-            value.name: name
-            for name, (_, value) in zip(self.names, self.node.items, strict=True)
-            if isinstance(value, exp.Column)
-        }
 
     @cached_property
     def components(self) -> list[Component]:
@@ -114,7 +99,7 @@ class GroupedProgram(NodeProgram):
         if self.recomputes:
             return {}
         shown: dict[str, str] = {}
-        for name, (_, value) in zip(self.names, self.node.items, strict=True):
+        for name, value in self.visible_items:
             final = self.parts.finals.get(value.name) if isinstance(value, exp.Column) else None
             if isinstance(final, exp.Column):
                 shown.setdefault(final.name, name)
@@ -145,7 +130,7 @@ class GroupedProgram(NodeProgram):
     def derived(self) -> dict[str, exp.Expr]:
         """State columns computed from keys and calls: the visible ones that are no key, and HAVING."""
         held = {*self.key_columns.values(), *self.shown_components.values()}
-        result = {name: value for name, (_, value) in zip(self.names, self.node.items, strict=True) if name not in held}
+        result = {name: value for name, value in self.visible_items if name not in held}
         if self.node.having is not None:
             result[HAVING] = self.node.having
         return result
@@ -184,7 +169,7 @@ class GroupedProgram(NodeProgram):
         inner = sql.union_all([self.inner_rows(context, fragment, restrict) for fragment in fragments])
         calls = {name: call.expression for name, call in self.aggregate.calls}
         items = []
-        for name, (_, value) in zip(self.names, self.node.items, strict=True):
+        for name, value in self.visible_items:
             items.append(sql.named(sql.substitute(value, calls), name))
         items += [column(key) for key in self.hidden_keys]
         items += [sql.named(self.over_rows(component.whole), component.name) for component in self.hidden_components]
@@ -205,8 +190,7 @@ class GroupedProgram(NodeProgram):
         """Keys and the columns that calls read, one row a row of the core."""
         used = sorted(set().union(*(sql.column_names(call.expression) for _, call in self.aggregate.calls)))
         items = self.keys_of(fragment) + [sql.named(fragment.bind(column(name)), name) for name in used]
-        if not items:
-            items = [sql.named(exp.Literal.number(1), "openivm_row")]
+        items = sql.at_least_one(items)
         query = fragment.select(items)
         if restrict and not self.aggregate.scalar:
             alias = context.alias("affected")

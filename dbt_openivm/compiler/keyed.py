@@ -14,24 +14,21 @@ from sqlglot import exp
 from dbt_openivm.compiler import sql
 from dbt_openivm.compiler.algebra import Asof, Keyed, column, shared_operators
 from dbt_openivm.compiler.fragment import Fragment
-from dbt_openivm.compiler.plan import ASOF_JOIN, WINDOW_PARTITION, NodeProgram, Step, Target
+from dbt_openivm.compiler.plan import ASOF_JOIN, WINDOW_PARTITION, Step, Target
+from dbt_openivm.compiler.program import ViewProgram
 from dbt_openivm.compiler.publish import OLD, column_list, drop, dropped, filled, told_apart
 from dbt_openivm.compiler.rules import Context, SourceState, delta, keyed_rows, new
-from dbt_openivm.compiler.split import Node
 from dbt_openivm.names import quote
 
 AFFECTED = "openivm_affected"
 
 
 @dataclass(frozen=True, eq=False)
-class KeyedProgram(NodeProgram):
+class KeyedProgram(ViewProgram):
     """Attributes:
     node: with a `Keyed` operator at its top.
     names: the visible columns as the user sees them, in order.
     """
-
-    node: Node
-    names: tuple[str, ...]
 
     @property
     def refresh_type(self) -> str:
@@ -42,19 +39,11 @@ class KeyedProgram(NodeProgram):
         assert isinstance(self.node.top, Keyed)
         return self.node.top
 
-    def visible_columns(self) -> tuple[str, ...]:
-        return self.names
-
     @cached_property
     def key_columns(self) -> dict[str, str]:
         """key -> the state's column that holds it: a visible one if there is one."""
-        shown = {
-            value.name: name
-            for name, (_, value) in zip(self.names, self.node.items, strict=True)
-            if isinstance(value, exp.Column)
-        }
         return {
-            key: shown.get(value.name, key) if isinstance(value, exp.Column) else key
+            key: self.shown_columns.get(value.name, key) if isinstance(value, exp.Column) else key
             for key, value in zip(self.operator.key_names, self.operator.held_keys, strict=True)
         }
 
@@ -78,9 +67,7 @@ class KeyedProgram(NodeProgram):
             pairs = zip(inputs, self.operator.input_keys, strict=True)
             inputs = [[self.restricted(fragment, keys, context) for fragment in core] for core, keys in pairs]
         rows = keyed_rows(self.operator, inputs, context)
-        items = [
-            sql.named(rows.bind(value), name) for name, (_, value) in zip(self.names, self.node.items, strict=True)
-        ]
+        items = self.items_over(rows)
         items += [sql.named(rows.bind(column(key)), key) for key in self.hidden_keys]
         conditions = [] if self.node.having is None else [rows.bind(self.node.having)]
         return sql.text(rows.select(items, extra=conditions))

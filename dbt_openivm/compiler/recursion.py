@@ -35,7 +35,8 @@ from dbt_openivm.compiler.algebra import (
     Unnest,
 )
 from dbt_openivm.compiler.fragment import Fragment
-from dbt_openivm.compiler.plan import RECURSIVE, RECURSIVE_RECOMPUTE, NodeProgram, Step, Target
+from dbt_openivm.compiler.plan import RECURSIVE, RECURSIVE_RECOMPUTE, Step, Target
+from dbt_openivm.compiler.program import ViewProgram
 from dbt_openivm.compiler.publish import column_list, drop, dropped, filled, full, told_apart
 from dbt_openivm.compiler.rules import Context, SourceState, delta, new, old
 from dbt_openivm.compiler.rules.forms import Form
@@ -55,7 +56,7 @@ SHARE = 20
 
 
 @dataclass(frozen=True, eq=False)
-class RecomputeProgram(NodeProgram):
+class RecomputeProgram(ViewProgram):
     """Recompute the node whenever something that it reads changed, and hand on the net difference.
 
     Attributes:
@@ -63,8 +64,6 @@ class RecomputeProgram(NodeProgram):
         names: the visible columns as the user sees them, in order.
     """
 
-    node: Node
-    names: tuple[str, ...]
     refresh_type = RECURSIVE_RECOMPUTE
 
     @property
@@ -72,15 +71,10 @@ class RecomputeProgram(NodeProgram):
         assert self.node.top is not None
         return self.node.top
 
-    def visible_columns(self) -> tuple[str, ...]:
-        return self.names
-
     def state_query(self, states: Mapping[str, SourceState]) -> str:
         context = Context(states, bag=True)
         rows = context.single(new(self.operator, context), self.operator.columns)
-        items = [
-            sql.named(rows.bind(value), name) for name, (_, value) in zip(self.names, self.node.items, strict=True)
-        ]
+        items = self.items_over(rows)
         return sql.text(rows.select(items, extra=[] if self.node.having is None else [rows.bind(self.node.having)]))
 
     def incremental(self, states: Mapping[str, SourceState], target: Target) -> list[Step]:
@@ -141,23 +135,18 @@ def source_of(operator: Operator, name: str) -> str | None:
 
 
 @dataclass(frozen=True, eq=False)
-class RecursiveProgram(NodeProgram):
+class RecursiveProgram(ViewProgram):
     """Attributes:
     node: a linear recursive CTE with UNION; its visible columns are those of the CTE, maybe renamed.
     names: the visible columns as the user sees them, in order.
     """
 
-    node: Node
-    names: tuple[str, ...]
     refresh_type = RECURSIVE
 
     @property
     def operator(self) -> Recursive:
         assert isinstance(self.node.top, Recursive)
         return self.node.top
-
-    def visible_columns(self) -> tuple[str, ...]:
-        return self.names
 
     def state_query(self, states: Mapping[str, SourceState]) -> str:
         return RecomputeProgram(self.node, self.names).state_query(states)

@@ -122,6 +122,11 @@ def column_names(expression: exp.Expr) -> set[str]:
     return {node.name for node in expression.find_all(exp.Column) if not node.args.get("table")}
 
 
+def at_least_one(items: Sequence[exp.Expr]) -> list[exp.Expr]:
+    """What a SELECT shows: it needs a column, also where only the number of rows is of interest."""
+    return list(items) or [named(one(), "openivm_row")]
+
+
 def zero() -> exp.Expr:
     return exp.Literal.number(0)
 

@@ -12,22 +12,20 @@ from dataclasses import dataclass, replace
 from dbt_openivm.compiler import sql
 from dbt_openivm.compiler.algebra import TopK, column
 from dbt_openivm.compiler.bag import BagProgram
-from dbt_openivm.compiler.plan import TOP_K, NodeProgram, Step, Target
+from dbt_openivm.compiler.plan import TOP_K, Step, Target
+from dbt_openivm.compiler.program import ViewProgram
 from dbt_openivm.compiler.publish import OLD, column_list, drop, told_apart
 from dbt_openivm.compiler.rules import SourceState
 from dbt_openivm.compiler.rules.top_k import first_rows
-from dbt_openivm.compiler.split import Node
 
 
 @dataclass(frozen=True, eq=False)
-class TopKProgram(NodeProgram):
+class TopKProgram(ViewProgram):
     """Attributes:
     node: with a `TopK` at its top.
     names: the visible columns as the user sees them, in order.
     """
 
-    node: Node
-    names: tuple[str, ...]
     refresh_type = TOP_K
 
     @property
@@ -42,14 +40,11 @@ class TopKProgram(NodeProgram):
         node = replace(self.node, top=None, items=tuple((name, column(name)) for name in columns), having=None)
         return BagProgram(node, columns, self.operator.types or ())
 
-    def visible_columns(self) -> tuple[str, ...]:
-        return self.names
-
     def state_query(self, states: Mapping[str, SourceState]) -> str:
         return self.rows.state_query(states)
 
     def shown(self, data: str) -> str:
-        items = [sql.named(value.copy(), name) for name, (_, value) in zip(self.names, self.node.items, strict=True)]
+        items = [sql.named(value.copy(), name) for name, value in self.visible_items]
         conditions = [] if self.node.having is None else [self.node.having.copy()]
         source = sql.table(f"({first_rows(self.operator, data)})", "openivm_rows")
         return f"({sql.text(sql.select(items, [source], conditions))}) AS openivm_first"

@@ -105,6 +105,12 @@ def test_the_type_of_a_scalar_subquery_over_nothing(world: World) -> None:
     world.assert_rows("mv", (5, 9), (6, 1), (9, 1))
 
 
+TWO_TABLES = (
+    "CREATE TABLE t (k INTEGER, x INTEGER)",
+    "CREATE TABLE u (k INTEGER, y INTEGER)",
+    "INSERT INTO t VALUES (1, 2), (1, 2), (2, 3), (NULL, 4), (3, NULL)",
+    "INSERT INTO u VALUES (1, 1), (2, 3)",
+)
 GROUPED_BY = {
     "position": "SELECT (SELECT count(*) FROM u WHERE u.k = t.k) AS n, sum(x) AS s FROM t GROUP BY 1",
     "alias": "SELECT x IN (SELECT y FROM u) AS f, list(k ORDER BY k) AS l FROM t GROUP BY f",
@@ -124,10 +130,7 @@ GROUPED_BY = {
 
 @pytest.mark.parametrize("sql", GROUPED_BY.values(), ids=GROUPED_BY.keys())
 def test_grouped_by_a_subquery(world: World, sql: str) -> None:
-    world.run("CREATE TABLE t (k INTEGER, x INTEGER)", "CREATE TABLE u (k INTEGER, y INTEGER)")
-    world.run(
-        "INSERT INTO t VALUES (1, 2), (1, 2), (2, 3), (NULL, 4), (3, NULL)", "INSERT INTO u VALUES (1, 1), (2, 3)"
-    )
+    world.run(*TWO_TABLES)
     world.create("mv", sql)
     world.change("mv", "INSERT INTO u VALUES (2, 9), (NULL, 4), (3, NULL)", "INSERT INTO t VALUES (2, 1)")
     world.change("mv", "UPDATE u SET k = 3 WHERE k = 1", "DELETE FROM t WHERE x = 3")
@@ -147,10 +150,8 @@ CONDITIONS = {
 
 @pytest.mark.parametrize("sql", CONDITIONS.values(), ids=CONDITIONS.keys())
 def test_a_subquery_that_is_the_whole_condition(world: World, sql: str) -> None:
-    world.run("CREATE TABLE t (k INTEGER, x INTEGER)", "CREATE TABLE u (k INTEGER, y INTEGER)")
-    world.run(
-        "INSERT INTO t VALUES (1, 2), (1, 2), (2, 3), (NULL, 4), (3, NULL)", "INSERT INTO u VALUES (1, 1), (2, 5)"
-    )
+    world.run(*TWO_TABLES)
+    world.run("UPDATE u SET y = 5 WHERE k = 2")
     world.create("mv", sql)
     world.change("mv", "INSERT INTO u VALUES (1, 9), (NULL, 4), (3, NULL)")
     world.change("mv", "UPDATE u SET y = 0 WHERE k = 1", "DELETE FROM t WHERE x = 3")

@@ -23,7 +23,13 @@ from dbt_openivm.compiler.algebra.base import (
     Operator as Operator,
 )
 from dbt_openivm.compiler.algebra.base import (
+    Pairing as Pairing,
+)
+from dbt_openivm.compiler.algebra.base import (
     TwoInputs as TwoInputs,
+)
+from dbt_openivm.compiler.algebra.base import (
+    bottom_up as bottom_up,
 )
 from dbt_openivm.compiler.algebra.base import (
     column as column,

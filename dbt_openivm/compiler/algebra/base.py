@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from sqlglot import exp
@@ -81,6 +81,28 @@ class TwoInputs(Operator):
 
 
 @dataclass(frozen=True, eq=False)
+class Pairing(TwoInputs):
+    """Base of joins that pair rows of two inputs.
+
+    Attributes:
+        on: over the output columns.
+        names: as of a Join.
+    """
+
+    on: exp.Expr
+    names: Names
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(out for out, _, _ in self.names)
+
+    def narrowed(self, used: set[str]) -> Narrowed:
+        wanted = used | column_names(self.on)
+        names = tuple(entry for entry in self.names if entry[0] in wanted)
+        return replace(self, names=names), read_of(names, 2)
+
+
+@dataclass(frozen=True, eq=False)
 class ManyInputs(Operator):
     """Base of operators over any number of inputs."""
 
@@ -92,6 +114,18 @@ class ManyInputs(Operator):
 
     def with_inputs(self, inputs: tuple[Operator, ...]) -> Operator:
         return replace(self, children=inputs)
+
+
+def bottom_up(operator: Operator, change: Callable[[Operator], Operator]) -> Operator:
+    """A tree in which each operator was changed after its inputs; what several operators read stays one object."""
+    done: dict[int, Operator] = {}
+
+    def visit(op: Operator) -> Operator:
+        if id(op) not in done:
+            done[id(op)] = change(op.with_inputs(tuple(map(visit, op.inputs))))
+        return done[id(op)]
+
+    return visit(operator)
 
 
 def shared_operators(*operators: Operator) -> frozenset[int]:

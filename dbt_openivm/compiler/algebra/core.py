@@ -12,6 +12,7 @@ from dbt_openivm.compiler.algebra.base import (
     Narrowed,
     OneInput,
     Operator,
+    Pairing,
     TwoInputs,
     column,
     names_of,
@@ -169,30 +170,17 @@ class SemiJoin(TwoInputs):
 
 
 @dataclass(frozen=True, eq=False)
-class OuterJoin(TwoInputs):
+class OuterJoin(Pairing):
     """LEFT, RIGHT or FULL join of two inputs: the pairs that fulfil `on`, and unmatched rows padded with NULL.
 
     Attributes:
-        on: over the output columns.
-        names: as of a Join.
         left_kept, right_kept: whether the unmatched rows of that input stay.
         types: types of the columns of `left`, then of those of `right`; None before they are resolved, or unknown.
     """
 
-    on: exp.Expr
-    names: Names
     left_kept: bool
     right_kept: bool
     types: tuple[str, ...] | None = None
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return tuple(out for out, _, _ in self.names)
-
-    def narrowed(self, used: set[str]) -> Narrowed:
-        wanted = used | column_names(self.on)
-        names = tuple(entry for entry in self.names if entry[0] in wanted)
-        return replace(self, names=names), read_of(names, 2)
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,10 +7,9 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from dbt_openivm.compiler.algebra.base import Names, Narrowed, OneInput, Operator, TwoInputs, names_of, read_of
+from dbt_openivm.compiler.algebra.base import Narrowed, OneInput, Operator, Pairing, names_of
 from dbt_openivm.compiler.algebra.core import Filter, Project
 from dbt_openivm.compiler.facts import Relation
-from dbt_openivm.compiler.sql import column_names
 
 
 @dataclass(frozen=True)
@@ -84,30 +83,17 @@ class Keyed(Operator):
 
 
 @dataclass(frozen=True, eq=False)
-class Asof(TwoInputs, Keyed):
+class Asof(Pairing, Keyed):
     """ASOF join of two inputs: each row of the left with the nearest row of the right.
 
     Attributes:
-        on: over the output columns.
-        names: as of a Join.
         side: "", "LEFT", "RIGHT" or "FULL": whose rows stay without a partner.
         keys: (hidden name, expression over `left`, expression over `right`); only rows with equal keys can meet. Both
             inputs' columns have their own names in `names`.
     """
 
-    on: exp.Expr
-    names: Names
     side: str
     keys: tuple[tuple[str, exp.Expr, exp.Expr], ...]
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return tuple(out for out, _, _ in self.names)
-
-    def narrowed(self, used: set[str]) -> Narrowed:
-        wanted = used | column_names(self.on)
-        names = tuple(entry for entry in self.names if entry[0] in wanted)
-        return replace(self, names=names), read_of(names, 2)
 
     @property
     def key_names(self) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from dbt_openivm.compiler.algebra import Call, Operator
+from dbt_openivm.compiler.algebra import Call, Operator, bottom_up
 from dbt_openivm.compiler.sql import parenthesised, qualified, transform
 
 
@@ -91,12 +91,8 @@ def _mapped(value: Any, change: Callable[[exp.Expr], exp.Expr]) -> Any:
 
 def rescoped(operator: Operator, scope: int, columns: Mapping[str, exp.Expr]) -> Operator:
     """A tree whose references to a scope are replaced, each by what `columns` holds for it."""
-    done: dict[int, Operator] = {}
 
-    def visit(op: Operator) -> Operator:
-        if id(op) not in done:
-            below = op.with_inputs(tuple(map(visit, op.inputs)))
-            done[id(op)] = map_expressions(below, lambda value: replace_references(value, scope, columns))
-        return done[id(op)]
+    def replaced(op: Operator) -> Operator:
+        return map_expressions(op, lambda value: replace_references(value, scope, columns))
 
-    return visit(operator) if references_below(operator, scope) else operator
+    return bottom_up(operator, replaced) if references_below(operator, scope) else operator

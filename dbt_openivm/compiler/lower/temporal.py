@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import count
 
 from sqlglot import exp
 
@@ -33,6 +34,7 @@ from dbt_openivm.compiler.algebra import (
     UnionAll,
     Unnest,
     Window,
+    bottom_up,
     column,
     exactly,
     unique_name,
@@ -110,23 +112,12 @@ def temporal(operator: Operator) -> Operator:
 
 def numbered(operator: Operator) -> Operator:
     """Number the operators that read the clock."""
-    done: dict[int, Operator] = {}
-    count = 0
+    numbers = count(1)
 
-    def visit(op: Operator) -> Operator:
-        nonlocal count
-        if id(op) in done:
-            return done[id(op)]
-        inputs = tuple(visit(child) for child in op.inputs)
-        same = all(now is was for now, was in zip(inputs, op.inputs, strict=True))
-        made = op if same else op.with_inputs(inputs)
-        if isinstance(made, TemporalFilter | TemporalColumns):
-            count += 1
-            made = replace(made, number=count)
-        done[id(op)] = made
-        return made
+    def number(op: Operator) -> Operator:
+        return replace(op, number=next(numbers)) if isinstance(op, TemporalFilter | TemporalColumns) else op
 
-    return visit(operator)
+    return bottom_up(operator, number)
 
 
 def temporals(operator: Operator) -> dict[int, Temporal]:

@@ -17,7 +17,7 @@ def whole(operator: Aggregate, context: Context, form: Form) -> list[Fragment]:
     """One fragment: the keys are computed below the grouping, where a constant cannot be taken for an ordinal."""
     source = context.single(form(operator.child, context), operator.child.columns)
     keys = [sql.named(source.bind(value), name) for name, value in operator.keys]
-    inner = source.select([*keys, *source.all_items()] or [sql.named(sql.one(), "openivm_row")])
+    inner = source.select(sql.at_least_one([*keys, *source.all_items()]))
     calls = [sql.named(call.expression.copy(), name) for name, call in operator.calls]
     names = [column(name) for name, _ in operator.keys]
     group = None if operator.scalar else [name.copy() for name in names]

@@ -137,7 +137,7 @@ def native(join: OuterJoin, left: Fragment, right: Fragment, kind: str, context:
     weighted = left.weight is not None or right.weight is not None
     sides = []
     for fragment, alias in ((left, context.alias("openivm_left")), (right, context.alias("openivm_right"))):
-        items = fragment.all_items() or [sql.named(sql.one(), "openivm_row")]
+        items = sql.at_least_one(fragment.all_items())
         sides.append((alias, sql.derived(fragment.select(items, fragment.weight is not None), alias)))
     columns = {
         name: sql.qualified(alias, name)
@@ -149,7 +149,7 @@ def native(join: OuterJoin, left: Fragment, right: Fragment, kind: str, context:
         for fragment, (alias, _) in zip((left, right), sides, strict=True)
         if fragment.weight is not None
     ]
-    items = [sql.named(value, name) for name, value in columns.items()] or [sql.named(sql.one(), "openivm_row")]
+    items = sql.at_least_one([sql.named(value, name) for name, value in columns.items()])
     if weighted:
         weight = weights[0] if len(weights) == 1 else exp.Mul(this=weights[0], expression=weights[1])
         items.append(sql.named(opaque(weight), MULTIPLICITY))

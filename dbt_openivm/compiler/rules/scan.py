@@ -132,7 +132,7 @@ def as_bag(query: exp.Expr, columns: list[Column]) -> exp.Expr:
         f"AS {MULTIPLICITY} FROM ({sql.text(query)}) AS z {group}HAVING sum({MULTIPLICITY}) > 0)"
     )
     items: list[exp.Expr] = [sql.qualified("b", column.name) for column in columns]
-    items = items or [sql.named(sql.one(), "openivm_row")]
+    items = sql.at_least_one(items)
     copies = sql.table(f"range(b.{MULTIPLICITY})", "openivm_copies")
     return sql.select(items, [sql.table(total, "b"), copies])
 

@@ -95,19 +95,15 @@ def native(join: SemiJoin, left: Fragment, right: Fragment, context: Context, an
     weighted = left.weight is not None
     one, other = context.alias("openivm_left"), context.alias("openivm_right")
     columns = {name: sql.qualified(one, name) for name in join.columns}
-    items = [sql.named(value, name) for name, value in columns.items()] or [sql.named(sql.one(), "openivm_row")]
+    items = sql.at_least_one([sql.named(value, name) for name, value in columns.items()])
     if weighted:
         items.append(sql.named(sql.qualified(one, MULTIPLICITY), MULTIPLICITY))
-    query = sql.select(items, [sql.derived(left.select(rows_of(left), weighted), one)])
-    matches = sql.derived(right.select(rows_of(right)), other)
+    query = sql.select(items, [sql.derived(left.select(sql.at_least_one(left.all_items()), weighted), one)])
+    matches = sql.derived(right.select(sql.at_least_one(right.all_items())), other)
     inner = {name: sql.qualified(other, column) for name, column in join.right_names}
     on = sql.substitute(join.on, {**columns, **inner})
     query.set("joins", [exp.Join(this=matches, kind="ANTI" if anti else "SEMI", on=on)])
     return over(query, context.alias("openivm_semi"), join.columns, weighted)
-
-
-def rows_of(fragment: Fragment) -> list[exp.Expr]:
-    return fragment.all_items() or [sql.named(sql.one(), "openivm_row")]
 
 
 def bind(join: SemiJoin, value: exp.Expr, left: Mapping[str, exp.Expr], right: Fragment) -> exp.Expr:
@@ -191,7 +187,7 @@ def by_row(join: SemiJoin, changes: list[Fragment], context: Context, forms: For
     values += exact_keys(values, [left_types(join).get(column, "") for column in read])
     names = [f"openivm_key_{index}" for index in range(len(values))]
     items = [sql.named(value.copy(), name) for value, name in zip(values, names, strict=True)]
-    distinct = sql.select(items or [sql.named(sql.one(), "openivm_row")], [s.copy() for s in rows.sources])
+    distinct = sql.select(sql.at_least_one(items), [s.copy() for s in rows.sources])
     distinct.set("distinct", exp.Distinct())
     kept = context.keep(distinct, "touched", "find the touched keys")
 

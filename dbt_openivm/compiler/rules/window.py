@@ -19,10 +19,8 @@ def whole(operator: Window, context: Context, form: Form) -> list[Fragment]:
 def rows(operator: Window, inputs: list[list[Fragment]], context: Context) -> Fragment:
     """The operator's rows with its keys beside them, over rows of the input that weigh 1 each."""
     child = context.single(inputs[0], operator.child.columns)
-    inner = child.select(
-        [*child.all_items(), *(sql.named(child.bind(value), name) for name, value in operator.keys)]
-        or [sql.named(sql.one(), "openivm_row")]
-    )
+    keys = [sql.named(child.bind(value), name) for name, value in operator.keys]
+    inner = child.select(sql.at_least_one([*child.all_items(), *keys]))
     shown = [*operator.child.columns, *operator.key_names]
     items: list[exp.Expr] = [exp.Column(this=sql.identifier(name)) for name in shown]
     items += [sql.named(value.copy(), name) for name, value in operator.calls]
