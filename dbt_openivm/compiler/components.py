@@ -14,7 +14,6 @@ is far
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -35,7 +34,6 @@ deviations."""
 SMALL_INTEGERS = frozenset({"TINYINT", "SMALLINT", "INTEGER", "UTINYINT", "USMALLINT", "UINTEGER"})
 INTEGERS = SMALL_INTEGERS | {"BIGINT", "UBIGINT", "HUGEINT"}
 FLOATS = frozenset({"FLOAT", "DOUBLE", "UHUGEINT"})  # DuckDB sums UHUGEINT as DOUBLE
-NUMBERS = re.compile(r"DECIMAL\(|BOOLEAN$")
 
 
 @dataclass(frozen=True)

@@ -39,6 +39,8 @@ from dbt_openivm.errors import UnsupportedError
 Items = Mapping[str, exp.Expr]
 Bind = Callable[[exp.Expr], exp.Expr]
 
+ROWS, KNOWN = "openivm_rows", "openivm_known"
+SOME, NULLS = "openivm_some", "openivm_nulls"
 TOO_MANY = (
     "More than one row returned by a subquery used as an expression - scalar subqueries can only return a single row."
 )
@@ -128,7 +130,7 @@ class Subqueries:
 
     def not_in(self, left: exp.Expr, inner: Operator) -> None:
         """x NOT IN (..): no value equals x, and either there is none at all or neither x nor any of them is NULL."""
-        some, nulls = self.any_row(inner), self.any_row(inner, is_null)
+        some, nulls = self.presence(inner)
         self.semi_join(inner, lambda items: [equal(left, next(iter(items.values())))], anti=True)
         known = exp.And(this=exp.Not(this=is_null(left)), expression=exp.Not(this=exp.Paren(this=nulls)))
         allowed = exp.Or(this=exp.Not(this=exp.Paren(this=some)), expression=exp.Paren(this=known))
@@ -159,7 +161,7 @@ class Subqueries:
         value = found.compared(self.outer_operand(left), columns_of(inner))
         true = self.any_row(Filter(inner, value))
         if found.comparison is exp.EQ and len(inner.columns) == 1:
-            some, nulls = self.any_row(inner), self.any_row(inner, is_null)
+            some, nulls = self.presence(inner)
             either = exp.And(this=is_null(left), expression=exp.Paren(this=some))
             unknown: exp.Expr = exp.Or(this=exp.Paren(this=either), expression=exp.Paren(this=nulls))
         else:
@@ -179,19 +181,32 @@ class Subqueries:
         self.scope.operator = Project(operator, (*((n, column(n)) for n in operator.columns), (name, value)))
         return outer_column(self.scope.number, name)
 
-    def any_row(self, inner: Operator, where: Callable[[exp.Expr], exp.Expr] | None = None) -> exp.Expr:
-        """Whether the subquery has a row (whose only column fulfils `where`)."""
-        if where is not None:
-            inner = Filter(inner, where(column(inner.columns[0])))
+    def any_row(self, inner: Operator) -> exp.Expr:
+        """Whether the subquery has a row."""
         if not references_below(inner, self.scope.number):
-            counted = Aggregate(Project(inner, ()), (), (("openivm_rows", count_star()),), scalar=True)
-            some = exp.GT(this=column("openivm_rows"), expression=exp.Literal.number(0))
-            return self.joined(Project(counted, (("openivm_some", some),)), [], "openivm_some", "INNER")
+            counted = Aggregate(Project(inner, ()), (), ((ROWS, count_star()),), scalar=True)
+            return self.joined(Project(counted, ((SOME, more(ROWS)),)), [], SOME, "INNER")
         unnested = self.unnested(inner, keep_bare=False)
-        keys = tuple((name, column(name)) for _, name in unnested.pairs)
-        groups = with_found(Aggregate(unnested.operator, keys, (), distinct=True))
-        found = self.joined(groups, [unnested], FOUND, "LEFT")
-        return exp.Not(this=is_null(found))
+        groups = with_found(Aggregate(unnested.operator, keys_of(unnested), (), distinct=True))
+        return exp.Not(this=is_null(self.joined(groups, [unnested], FOUND, "LEFT")))
+
+    def presence(self, inner: Operator) -> tuple[exp.Expr, exp.Expr]:
+        """Whether the subquery has a row, and whether its only column is NULL in one of them: one internal view."""
+        value = column(inner.columns[0])
+        known = Call("count", value, None, exp.Count(this=value.copy(), big_int=True), simple=True)
+        calls = ((ROWS, count_star()), (KNOWN, known))
+        nulls = exp.GT(this=column(ROWS), expression=column(KNOWN))
+        if not references_below(inner, self.scope.number):
+            counted = Aggregate(inner, (), calls, scalar=True)
+            names = self.joined_all(Project(counted, ((SOME, more(ROWS)), (NULLS, nulls))), [], "INNER")
+            return column(names[SOME]), column(names[NULLS])
+        unnested = self.unnested(inner, keep_bare=False)
+        keys = keys_of(unnested)
+        groups = Aggregate(unnested.operator, keys, calls)
+        shown = with_found(Project(groups, (*((name, column(name)) for name, _ in keys), (NULLS, nulls))))
+        names = self.joined_all(shown, [unnested], "LEFT")
+        some = exp.Not(this=is_null(column(names[FOUND])))
+        return some, exp.Coalesce(this=column(names[NULLS]), expressions=[exp.Boolean(this=False)])
 
     def scalar(self, inner: Operator, node: exp.Expr) -> exp.Expr:
         if len(inner.columns) != 1:
@@ -217,19 +232,15 @@ class Subqueries:
             return exp.Case(ifs=[exp.If(this=exists, true=value)], default=empty)
         name = inner.columns[0]
         first = exp.Anonymous(this="first", expressions=[column(name)])
-        calls = (
-            ("openivm_first", Call("first", column(name), None, first, simple=True)),
-            ("openivm_rows", count_star()),
-        )
+        calls = (("openivm_first", Call("first", column(name), None, first, simple=True)), (ROWS, count_star()))
         if not correlated:
             result_op: Operator = Aggregate(inner, (), calls, scalar=True)
             names = self.joined_all(result_op, [], "INNER")
         else:
             unnested = self.unnested(inner, keep_bare=False)
-            keys = tuple((hidden, column(hidden)) for _, hidden in unnested.pairs)
-            result_op = Aggregate(unnested.operator, keys, calls)
+            result_op = Aggregate(unnested.operator, keys_of(unnested), calls)
             names = self.joined_all(result_op, [unnested], "LEFT")
-        many = exp.GT(this=column(names["openivm_rows"]), expression=exp.Literal.number(1))
+        many = more(names[ROWS], 1)
         error = exp.Anonymous(this="error", expressions=[exp.Literal.string(TOO_MANY)])
         return exp.Case(ifs=[exp.If(this=many, true=error)], default=column(names["openivm_first"]))
 
@@ -379,6 +390,15 @@ def is_not(value: exp.Expr, truth: bool) -> exp.Expr:
 
 def columns_of(operator: Operator) -> Items:
     return {name: column(name) for name in operator.columns}
+
+
+def keys_of(unnested: Unnested) -> tuple[tuple[str, exp.Expr], ...]:
+    """The outer values as keys of a grouping."""
+    return tuple((hidden, column(hidden)) for _, hidden in unnested.pairs)
+
+
+def more(name: str, than: int = 0) -> exp.Expr:
+    return exp.GT(this=column(name), expression=exp.Literal.number(than))
 
 
 def count_star() -> Call:

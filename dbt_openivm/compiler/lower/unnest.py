@@ -51,14 +51,11 @@ class Unnested:
         operator: its columns are the subquery's and those of `pairs`.
         pairs: (column of the outer scope, column of `operator`) that must be equal.
         null_safe: whether NULL of the outer scope belongs to NULL; otherwise it belongs to nothing.
-        bare: the aggregate without GROUP BY that gave a row even over nothing, and now has none there; None if there
-            was none. Its value over nothing is up to the reader.
     """
 
     operator: Operator
     pairs: tuple[tuple[str, str], ...]
     null_safe: bool
-    bare: Aggregate | None = None
 
 
 @dataclass(frozen=True)
@@ -103,9 +100,9 @@ class Unnester:
         bare = bare_aggregate(operator) if keep_bare else None
         found = self.by_equality(operator, hidden, bare)
         if found is not None:
-            return Unnested(found, pairs, null_safe=False, bare=bare)
+            return Unnested(found, pairs, null_safe=False)
         domain = distinct_values(self.outer, hidden)
-        return Unnested(Domain(self.scope, hidden, domain, bare).push(operator), pairs, null_safe=True, bare=bare)
+        return Unnested(Domain(self.scope, hidden, domain, bare).push(operator), pairs, null_safe=True)
 
     # --- by equality -------------------------------------------------------------------------------------------------
 
@@ -221,7 +218,7 @@ class Domain:
     Attributes:
         hidden: outer column -> the column that holds its value.
         values: the distinct outer values.
-        bare: see `Unnested`.
+        bare: the aggregate without GROUP BY whose value over nothing the reader supplies; None if there is none.
     """
 
     scope: int
