@@ -29,6 +29,7 @@ CREATE VIEW other.view_on_t AS SELECT k, x FROM other.t;
 CREATE VIEW other.unnamed AS SELECT "CAST(k AS VARCHAR)" AS c FROM (SELECT k::VARCHAR FROM t) AS q;
 CREATE VIEW renamed(a, b) AS SELECT k, x FROM t;
 CREATE MACRO minus(a, b) AS a - b;
+CREATE MACRO by_type(a INTEGER) AS a + 1, (a VARCHAR) AS a || '!';
 CREATE MACRO twice_less(a) AS minus(a, 1) * 2;
 CREATE MACRO nth(l, i) AS l[i];
 CREATE MACRO initial(l) AS l[1];
@@ -219,7 +220,7 @@ def test_expressions_that_move(connection: Any, query: str) -> None:
     "query",
     [
         "SELECT t FROM t",  # the whole row as a struct
-        "SELECT k FROM t AS a JOIN (t AS b JOIN u AS c ON b.k = c.k) AS d ON a.k = 1",
+        "SELECT a.k FROM t AS a JOIN (t AS b JOIN u AS c ON b.k = c.k) AS d ON a.k = 1",
         "SELECT * FROM t POSITIONAL JOIN u",
         "SELECT COLUMNS('k|x') FROM t",
         "SELECT * LIKE 'k%' FROM u",
@@ -239,10 +240,6 @@ def test_expressions_that_move(connection: Any, query: str) -> None:
 )
 def test_what_is_not_resolved_is_refreshed_in_full(connection: Any, query: str) -> None:
     """Whatever the compiler makes of it, the rows are right."""
-    try:
-        connection.execute(f"DESCRIBE {query}")
-    except duckdb.Error:
-        pytest.skip("DuckDB refuses it too")
     assert_state_is_exact(connection, query)
 
 
