@@ -236,7 +236,10 @@ class Nests:
     # -- ASOF -------------------------------------------------------------------------------------------------------
 
     def asof(self, source: str) -> Wrapped:
-        """The right side is distinct in all that it has: whatever is nearest is one row."""
+        """The right side is distinct in all that it has: whatever is nearest is one row.
+
+        Not drawn: RIGHT and FULL, in which DuckDB loses rows or never ends (tests/cases/test_elements.py has them).
+        """
         rng = self.rng
         relation = rng.choice(self.relations)
         columns = {column.name: column for column in relation.columns if usable(column)}
@@ -258,6 +261,6 @@ class Nests:
         if key is not None:
             condition = f"{key[0]} = r.k AND {condition}"
         shown = self.some()
-        side = rng.choice(("", "LEFT ", "LEFT ", "RIGHT ", "FULL "))
+        side = rng.choice(("", "LEFT "))
         sql = f"SELECT {', '.join(shown)}, r.at FROM {source} ASOF {side}JOIN {right} AS r ON {condition}"
         return Wrapped(sql, (*(self.columns[name] for name in shown), columns[other]), f"asof {side}join".lower())
