@@ -62,8 +62,8 @@ def _met(operator: Asof, sides: Sequence[tuple[exp.Expr, str]], columns: Mapping
 def _keeping_right(operator: Asof, sides: Sequence[tuple[exp.Expr, str]], columns: Mapping[str, exp.Expr]) -> exp.Expr:
     """The rows that met, and after them the rows of the right that none of the left met.
 
-    DuckDB's own ASOF RIGHT and FULL joins can lose rows of the right (2.0.1), or never end (1.5.5, 2.0.1), where keys have
-    no row on the left; among a few touched keys there are hardly ever rows of all.
+    DuckDB's own ASOF RIGHT and FULL joins can lose rows of the right (2.0.1), or never end (1.5.5, 2.0.1), where keys
+    have no row on the left; among a few touched keys there are hardly ever rows of all.
     """
     (left, left_alias), (right, right_alias) = sides
     numbered = right.copy()
