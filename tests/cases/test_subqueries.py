@@ -145,6 +145,7 @@ ARRAYS = {
     "correlated and limited": "SELECT x, ARRAY(SELECT y FROM u WHERE u.k <= t.k ORDER BY u.k DESC, y LIMIT 2) a FROM t",
     "offset": "SELECT ARRAY(SELECT y FROM u ORDER BY 1 OFFSET 1) AS a",
     "distinct": "SELECT ARRAY(SELECT DISTINCT x FROM t ORDER BY x) AS a",
+    "distinct on": "SELECT ARRAY(SELECT DISTINCT ON (k) x FROM t ORDER BY x DESC) AS a",
     "two pairs of parentheses": "SELECT ARRAY((SELECT x FROM t ORDER BY k, x)) AS a",
     "union": "SELECT ARRAY((SELECT x FROM t) UNION (SELECT y FROM u) ORDER BY 1) AS a",
     "grouped": "SELECT ARRAY(SELECT count(*) FROM t GROUP BY k ORDER BY k) AS a, [(SELECT max(x) FROM t)] AS b",

@@ -37,14 +37,15 @@ def listed(query: exp.Expr) -> exp.Subquery | None:
     while isinstance(query, exp.Subquery) and query.is_wrapper:
         query = query.this
     clause = query.args.get("order")
-    limited = bool(query.args.get("limit") or query.args.get("offset"))
+    # DISTINCT ON takes the first rows of this order, LIMIT too
+    limited = any(query.args.get(part) for part in ("limit", "offset", "distinct"))
     names = [VALUE]
     orders = []
     for part in clause.expressions if clause is not None else ():
         name = VALUE
         if not is_value(query, part.this):
             fixed = not isinstance(query, exp.Select) or query.args.get("distinct")
-            if fixed or is_all(part.this) or (limited and is_alias(query, part)):
+            if fixed or is_everything(part.this) or part.find(exp.Columns) or (limited and is_alias(query, part)):
                 return None
             name = f"{ORDER}_{len(names)}"
             names.append(name)
@@ -73,8 +74,11 @@ def is_value(query: exp.Expr, key: exp.Expr) -> bool:
     return isinstance(key, exp.Column) and not is_alias(query, key) and key.name.lower() in output_names(query)
 
 
-def is_all(key: exp.Expr) -> bool:
-    return key.name.upper() == "ALL" and not key.args.get("table") and not getattr(key.this, "quoted", False)
+def is_everything(value: exp.Expr) -> bool:
+    """ALL, which DuckDB writes as a star in the text of a view."""
+    if isinstance(value, exp.Columns):
+        return isinstance(value.this, exp.Star) and not any(value.this.args.values())
+    return isinstance(value, exp.Var) and value.name.upper() == "ALL"
 
 
 def is_alias(query: exp.Expr, key: exp.Expr) -> bool:
