@@ -14,7 +14,7 @@ from tests.property.fuzz import Options, fuzz_one
 
 pytestmark = pytest.mark.fuzz
 
-CASES = int(os.environ.get("OPENIVM_FUZZ_CASES", "60"))
+CASES = int(os.environ.get("OPENIVM_FUZZ_CASES", "200"))
 BATCH = 10
 
 
