@@ -1,124 +1,138 @@
-"""`compile_with_facts`: a refresh as statements that a caller runs one by one, with no database of ours behind it."""
+"""`compile_with_facts`: a refresh as statements that a caller runs one by one, with no catalog of ours behind it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import duckdb
-import sqlglot
-from sqlglot import exp
 
-from dbt_openivm.compiler import publish
-from dbt_openivm.compiler.facts import CompileFacts
-from dbt_openivm.compiler.plan import FULL_REFRESH, PlanNode, RefreshPlan, Step, Target
-from dbt_openivm.compiler.rules import SourceState
-from dbt_openivm.compiler.split import node_key
-from dbt_openivm.engine.given_facts import SHAPES, VERSION, GivenFacts, check
-from dbt_openivm.engine.planning import compile_view
-from dbt_openivm.engine.render import render
-from dbt_openivm.engine.session import DuckDBSession
+from dbt_openivm.compiler.compile import analyse, finish
+from dbt_openivm.compiler.facts import CompileFacts, ForeignKey
+from dbt_openivm.compiler.plan import CODES, FULL_REFRESH, RefreshPlan
+from dbt_openivm.compiler.volatile import closure
+from dbt_openivm.engine.cost import recompute_reason
+from dbt_openivm.engine.empty_tables import create_tables, full_name
+from dbt_openivm.engine.gather import IsView, gather
+from dbt_openivm.engine.given_facts import SCHEMA_VERSION, GivenFacts, GivenTable, check
+from dbt_openivm.engine.known_facts import known_facts
+from dbt_openivm.engine.planning import in_full, make_plan
+from dbt_openivm.engine.render import Renderer, render
+from dbt_openivm.engine.self_run import SelfRun
+from dbt_openivm.engine.session import DuckDBSession, Session
 from dbt_openivm.engine.types import ViewSpec
-from dbt_openivm.errors import ConfigError, UnsupportedError
-from dbt_openivm.names import RelationName, data_table, delta_table, node_view, quote, visible_view
+from dbt_openivm.errors import ConfigError
+from dbt_openivm.names import RelationName, dotted
 
-Statement = dict[str, Any]
+Answer = dict[str, Any]
+
+CLOCK = "it reads the clock, and what passing time changes is found only by a refresh that knows when the last one was"
 
 
-def compile_with_facts(sql: str, facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Compile a query; see docs/compile-with-facts.md for facts and answer.
+def compile_with_facts(sql: str, facts: Mapping[str, Any]) -> Answer:
+    """Compile a query to the statements of its refresh. docs/compile-with-facts.md has the fields of facts and answer.
+
+    Args:
+        sql: one SELECT.
+        facts: what is known about the tables that it reads and about their changes, as JSON has it.
 
     Raises:
         ConfigError: the facts are wrong; the text names the fields.
-        QueryError: the query is not valid over `facts.schemas`.
-        UnsupportedError: the query reads the clock or is volatile.
+        QueryError: the query is not valid over `facts["schemas"]`, or it is no single SELECT.
     """
     given = check(facts)
-    plan, known = planned(sql, given)
-    if plan.clock or plan.volatile:
-        raise UnsupportedError("A query that reads the clock or is volatile cannot be compiled with facts yet")
-    names = {key: table for table in given.schemas for key in known.relations if key == f"memory.main.{table.lower()}"}
-    unread = [table for table in given.schemas if table not in names.values()]
+    with duckdb.connect(config={"enable_external_access": "false"}) as connection:
+        session = DuckDBSession(connection)
+        tables = create_tables(session, given.tables.values())
+        spec = ViewSpec(full_name(given.view), sql)
+        return compiled(session, spec, given, tables, lambda _name, _text: False, render)
+
+
+def compile_known(
+    session: Session, spec: ViewSpec, is_view: IsView, facts: Mapping[str, Any], renderer: Renderer
+) -> Answer:
+    """The same for a view of a database that is at hand: schemas, keys and sizes are what the database says.
+
+    Args:
+        facts: more facts; a field of these takes the place of a known one.
+
+    Returns:
+        The answer, and all the facts that it was made from.
+
+    Raises:
+        ConfigError: the facts are wrong, or give what the database knows better.
+        QueryError: DuckDB refuses the query, or it is no single SELECT.
+    """
+    problems = [f"facts.{name}: is told by the database" for name in ("schemas", "view") if name in facts]
+    if problems:
+        raise ConfigError("\n".join(problems))
+    everything = {**known_facts(session, spec, is_view), **facts}
+    given = check(everything)
+    tables = {RelationName(*table.name).key: table for table in given.tables.values()}
+    return {**compiled(session, spec, given, tables, is_view, renderer), "facts": everything}
+
+
+def compiled(
+    session: Session,
+    spec: ViewSpec,
+    given: GivenFacts,
+    tables: Mapping[str, GivenTable],
+    is_view: IsView,
+    renderer: Renderer,
+) -> Answer:
+    """Args:
+    tables: the tables of `given` by their key in the session's database.
+    """
+    facts = gather(session, spec.sql, is_view).facts
+    plan = planned(session, spec, with_keys(facts, given, tables))
+    read = read_tables(spec.sql, facts, plan, tables)
+    unread = [table.label for key, table in tables.items() if key not in read]
     if unread:
-        raise ConfigError("\n".join(f"facts.schemas.{table}: a table that the query does not read" for table in unread))
+        raise ConfigError("\n".join(f"facts.schemas.{label}: a table that the query does not read" for label in unread))
+    reason = plan.reason if plan.refresh_type == FULL_REFRESH else cheaper(tables.values())
+    program = SelfRun(session, plan, given, {key: tables[key] for key in read}, renderer, full=reason is not None)
     return {
-        "version": VERSION,
-        "refresh_type": {"code": plan.refresh_type, "name": plan.refresh_type.replace("_", " ").lower()},
-        "reason": plan.reason,
-        "setup": setup(plan, given, names),
-        "statements": refresh(plan, given, names),
+        "schema_version": SCHEMA_VERSION,
+        "view": dotted(given.view),
+        "refresh_type": {"code": CODES[plan.refresh_type], "name": plan.refresh_type},
+        "strategy": "incremental" if reason is None else "full",
+        "reason": reason,
+        "logs": program.logs,
+        "setup": program.setup(),
+        "statements": program.refresh(),
     }
 
 
-def planned(sql: str, given: GivenFacts) -> tuple[RefreshPlan, CompileFacts]:
-    """The plan; an empty database of the given schemas answers what the compiler asks of types."""
-    with duckdb.connect(config={"enable_external_access": "false"}) as connection:
-        for table, columns in given.schemas.items():
-            body = ", ".join(f"{quote(name)} {type_}" for name, type_ in columns.items())
-            try:
-                connection.execute(f"CREATE TABLE {quote(table)} ({body})")
-            except duckdb.Error as error:
-                raise ConfigError(f"facts.schemas.{table}: {error}") from error
-        spec = ViewSpec(RelationName("memory", "main", given.view), sql)
-        return compile_view(DuckDBSession(connection), spec, lambda _name, _text: False)
+def planned(session: Session, spec: ViewSpec, facts: CompileFacts) -> RefreshPlan:
+    plan = make_plan(session, spec, facts).plan
+    if not plan.clock:
+        return plan
+    shaped = replace(facts, output=plan.output)
+    return finish(in_full(analyse(spec.sql, shaped), CLOCK), shaped)
 
 
-def target_of(given: GivenFacts, node: PlanNode, plan: RefreshPlan) -> Target:
-    name = given.view if node.number is None else node_view(given.view, node.number)
-    consumed = node.number is not None or given.publish
-    columns = plan.output if node.number is None else ()
-    return Target(quote(data_table(name)), quote(visible_view(name)), quote(delta_table(name)), 1, consumed, columns)
+def with_keys(facts: CompileFacts, given: GivenFacts, tables: Mapping[str, GivenTable]) -> CompileFacts:
+    """The relations with the keys that are given for them."""
+    keys = {name: next(key for key, other in tables.items() if other is table) for name, table in given.tables.items()}
+    relations = dict(facts.relations)
+    for key in relations.keys() & tables.keys():
+        foreign = tuple(
+            ForeignKey(one.columns, keys[one.parent], one.parent_columns) for one in tables[key].foreign_keys
+        )
+        relations[key] = replace(relations[key], unique_keys=tables[key].unique_keys, foreign_keys=foreign)
+    return replace(facts, relations=relations)
 
 
-def setup(plan: RefreshPlan, given: GivenFacts, names: Mapping[str, str]) -> list[Statement]:
-    """Create the logs of the sources, and state, boundary and log of each node."""
-    states = {key: SourceState(quote(table)) for key, table in names.items()}
-    steps = [log_step(quote(delta_table(table)), quote(table)) for table in names.values()]
-    for node in plan.nodes:
-        target = target_of(given, node, plan)
-        steps += [*publish.build(node.program, states, target), log_step(target.log, target.visible)]
-        if node.number is not None:
-            states[node_key(node.number)] = SourceState(target.visible)
-    return [statement(step) for step in steps]
+def read_tables(query: str, facts: CompileFacts, plan: RefreshPlan, tables: Mapping[str, GivenTable]) -> list[str]:
+    """Keys of the tables that the query reads, all of them where the compiler cannot tell."""
+    reached = closure(query, facts)
+    read = {*reached.bases, *reached.mentions, *plan.sources}
+    return [key for key in tables if key in read or reached.opaque]
 
 
-def log_step(log: str, source: str) -> Step:
-    return Step("ivm_create_log", {"log": log, "source": source}, f"create the log of {source}")
-
-
-def refresh(plan: RefreshPlan, given: GivenFacts, names: Mapping[str, str]) -> list[Statement]:
-    """Bring each node up to its sources, whose changes lie in their logs without a number; then empty the logs."""
-    states = {}
-    for key, table in names.items():
-        inserts, deletes = SHAPES[given.delta_shape.get(table, given.shape)]
-        log = quote(delta_table(table))
-        states[key] = SourceState(quote(table), log, inserts=inserts, deletes=deletes, unit=False, unnumbered=True)
-    made = []
-    for node in plan.nodes:
-        target = target_of(given, node, plan)
-        full = plan.refresh_type == FULL_REFRESH
-        steps = publish.full(node.program, states, target) if full else node.program.incremental(states, target)
-        if target.publish:
-            made.append(cleared(target.log, "forget what was published last"))
-        made += [statement(step) for step in steps]
-        if node.number is not None:
-            shape = (1, 1) if steps else (0, 0)
-            states[node_key(node.number)] = SourceState(target.visible, target.log, 0, 1, *shape)
-    return [*made, *(cleared(quote(delta_table(table)), "forget the consumed changes") for table in names.values())]
-
-
-def cleared(log: str, label: str) -> Statement:
-    return marked(f"DELETE FROM {log}", label)
-
-
-def statement(step: Step) -> Statement:
-    return marked(render(step.macro, step.arguments), step.label)
-
-
-def marked(text: str, label: str) -> Statement:
-    """The statement with the relations that it reads and the one that it changes."""
-    tree = sqlglot.parse_one(text, dialect="duckdb")
-    target = None if isinstance(tree, exp.Query) else tree.find(exp.Table)
-    within = {cte.alias for cte in tree.find_all(exp.CTE)}
-    reads = {table.name for table in tree.find_all(exp.Table) if table is not target and table.name} - within
-    return {"sql": text, "label": label, "reads": sorted(reads), "writes": [target.name] if target else []}
+def cheaper(tables: Any) -> str | None:
+    """Why a recompute is cheaper, by the statistics; None if it is not, or where a size is not known."""
+    rows = [table.rows for table in tables]
+    changes = [table.changes for table in tables if table.changes is not None]
+    return None if None in rows or not changes else recompute_reason(sum(changes), sum(rows))
