@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -169,15 +169,13 @@ class _Checker:
         self.wrong(path, value, expected)
         return []
 
-    def by_table(self, name: str, expected: str) -> list[tuple[str, Name, Any]]:
+    def by_table(self, name: str, expected: str) -> Iterator[tuple[str, Name, Any]]:
         """(path, table, value) of the entries of a field that is an object by table."""
-        found = []
         for label, value in self.entries(f".{name}", self.given.get(name, {}), f"an object {{table: {expected}}}"):
             path = f".{name}.{label}"
             table = self.table(path, label)
             if table is not None:
-                found.append((path, table, value))
-        return found
+                yield path, table, value
 
     def table(self, path: str, label: object) -> Name | None:
         parts = parse_name(label)

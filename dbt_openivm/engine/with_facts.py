@@ -22,7 +22,7 @@ from dbt_openivm.engine.render import Renderer, render
 from dbt_openivm.engine.self_run import SelfRun
 from dbt_openivm.engine.session import DuckDBSession, Session
 from dbt_openivm.engine.types import ViewSpec
-from dbt_openivm.errors import ConfigError
+from dbt_openivm.errors import ConfigError, QueryError
 from dbt_openivm.names import RelationName, dotted
 
 Answer = dict[str, Any]
@@ -46,7 +46,14 @@ def compile_with_facts(sql: str, facts: Mapping[str, Any]) -> Answer:
         session = DuckDBSession(connection)
         tables = create_tables(session, given.tables.values())
         spec = ViewSpec(full_name(given.view), sql)
-        return compiled(session, spec, given, tables, lambda _name, _text: False, render)
+        try:
+            return compiled(session, spec, given, tables, lambda _name, _text: False, render)
+        except QueryError as error:
+            raise QueryError(f"{error}\nThe query was read over the tables of facts.schemas, and nothing else.") from error
+        except duckdb.Error as error:  # there is nothing here that DuckDB could refuse but the query
+            raise QueryError(
+                f"DuckDB refuses the query: {error}\nIt was read over the tables of facts.schemas, and nothing else."
+            ) from error
 
 
 def compile_known(
