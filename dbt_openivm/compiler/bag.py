@@ -137,9 +137,7 @@ class BagProgram(ViewProgram):
             ),
         ]
 
-    def comparison(
-        self, target: Target, key: tuple[str, ...] | None = None
-    ) -> tuple[list[str], list[str], list[str]]:
+    def comparison(self, target: Target, key: tuple[str, ...] | None = None) -> tuple[list[str], list[str], list[str]]:
         """What a consolidated row shows, what rows are grouped by, when a row of the state is one of the delta.
 
         Args:

@@ -1,7 +1,7 @@
 """What unique and foreign keys of relations tell of an operator's rows.
 
-A row that is new in a parent has a key that no row there had before, and each old row of a child refers to a row that was
-there. So where a join equates the foreign key, rows that are only added to the parent meet no old row of the child:
+A row that is new in a parent has a key that no row there had before, and each old row of a child refers to a row that
+was there. So where a join equates the foreign key, rows that are only added to the parent meet no old row of the child:
 ``old(child) x delta(parent)`` is empty, and with it every term of a delta that holds this product.
 """
 

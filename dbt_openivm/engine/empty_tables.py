@@ -55,4 +55,4 @@ def create(session: Session, table: GivenTable, made: dict[str, GivenTable]) -> 
 
 
 def full_name(parts: Name) -> RelationName:
-    return RelationName(*(*HOME, *parts)[-3:]) if len(parts) != 2 else RelationName(HOME[0], *parts)  # noqa: PLR2004
+    return RelationName(*(*HOME, *parts)[-3:]) if len(parts) != 2 else RelationName(HOME[0], *parts)

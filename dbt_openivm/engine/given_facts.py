@@ -66,19 +66,26 @@ def check(facts: Mapping[str, Any]) -> GivenFacts:
     """Raises:
     ConfigError: something is wrong; the text names the field of every problem, one a line.
     """
-    if not isinstance(facts, Mapping):
-        raise ConfigError(f"facts: expected an object, got {shown(facts)}")
-    checker = _Checker(facts)
+    checker = _Checker(an_object(facts))
     given = checker.facts()
     if checker.problems:
         raise ConfigError("\n".join(f"facts{problem}" for problem in checker.problems))
     return given
 
 
+def an_object(facts: object) -> Mapping[str, Any]:
+    """Raises:
+    ConfigError: they are none.
+    """
+    if isinstance(facts, Mapping):
+        return facts
+    raise ConfigError(f"facts: expected an object, got {shown(facts)}")
+
+
 def shown(value: object) -> str:
     """A value as a message shows it."""
     text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."  # noqa: PLR2004 - what fits a line
+    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def key_of(name: Sequence[str]) -> Name:
@@ -178,10 +185,16 @@ class _Checker:
                 yield path, table, value
 
     def table(self, path: str, label: object) -> Name | None:
-        parts = parse_name(label)
-        if parts is not None and key_of(parts) in self.columns:
-            return key_of(parts)
-        self.problems.append(f"{path}: a table that is not in facts.schemas")
+        """The table of a name, of which the first parts may be missing where only one table has the others."""
+        parts = key_of(parse_name(label) or ())
+        if parts in self.columns:
+            return parts
+        found = [name for name in self.columns if parts and name[-len(parts) :] == parts]
+        if len(found) == 1:
+            return found[0]
+        labels = " or ".join(self.columns[name][0] for name in found)
+        problem = f"may be {labels}" if found else "a table that is not in facts.schemas"
+        self.problems.append(f"{path}: {problem}")
         return None
 
     def listed_columns(self, path: str, table: Name | None, value: object) -> Name | None:

@@ -4,24 +4,25 @@ from __future__ import annotations
 
 from typing import Any
 
-from dbt_openivm.compiler.facts import BASE, VISIBLE, Relation
+from dbt_openivm.compiler.facts import Relation
 from dbt_openivm.compiler.volatile import closure
 from dbt_openivm.engine.gather import IsView, gather
 from dbt_openivm.engine.given_facts import SCHEMA_VERSION
 from dbt_openivm.engine.session import Session
 from dbt_openivm.engine.types import ViewSpec
-from dbt_openivm.names import dotted, literal, split_name
+from dbt_openivm.errors import UnsupportedError
+from dbt_openivm.names import dotted, literal, parse_name, split_name
 
 
 def known_facts(session: Session, spec: ViewSpec, is_view: IsView) -> dict[str, Any]:
     """Schemas, sizes, and the keys that DuckDB enforces.
 
     Raises:
-        QueryError: the query is no single SELECT.
+            QueryError: the query is no single SELECT.
+        UnsupportedError: it reads files.
     """
     facts = gather(session, spec.sql, is_view).facts
-    read = closure(spec.sql, facts)
-    relations = {key: facts.relations[key] for key in read.bases if facts.relations[key].kind in (BASE, VISIBLE)}
+    relations = {key: facts.relations[key] for key in closure(spec.sql, facts).bases}
     labels = {key: label_of(relation) for key, relation in sorted(relations.items())}
     view = spec.name
     return {
@@ -35,6 +36,11 @@ def known_facts(session: Session, spec: ViewSpec, is_view: IsView) -> dict[str, 
 
 
 def label_of(relation: Relation) -> str:
+    if parse_name(relation.sql) is None:
+        raise UnsupportedError(
+            f"The query reads {relation.sql}, which is no table that a log of changes could be kept for. Nothing was "
+            "changed. Load it into a table first, and read that."
+        )
     return dotted(split_name(relation.sql))
 
 
@@ -60,10 +66,10 @@ def unique_keys(session: Session, labels: dict[str, str]) -> dict[str, list[list
 
 
 def foreign_keys(session: Session, labels: dict[str, str]) -> list[dict[str, Any]]:
+    parent = "lower(database_name || '.' || schema_name || '.' || referenced_table)"
     rows = session.execute(
-        f"SELECT {KEY}, constraint_column_names, lower(database_name || '.' || schema_name || '.' || referenced_table), "
-        f"referenced_column_names FROM duckdb_constraints() WHERE {within(labels)} "
-        "AND constraint_type = 'FOREIGN KEY' ORDER BY 1, constraint_index"
+        f"SELECT {KEY}, constraint_column_names, {parent}, referenced_column_names FROM duckdb_constraints() "
+        f"WHERE {within(labels)} AND constraint_type = 'FOREIGN KEY' ORDER BY 1, constraint_index"
     )
     return [
         {

@@ -1,7 +1,7 @@
 """The statements of a view that its caller runs: set-up and refresh, each marked with what it needs and changes.
 
-Changes of a source lie in its log, whose rows are all of them the delta: whoever runs the statements puts them there and
-has the refresh take them out again. So no statement depends on a state that only a catalog would know.
+Changes of a source lie in its log, whose rows are all of them the delta: whoever runs the statements puts them there,
+and the refresh takes them out again. So no statement depends on a state that only a catalog would know.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class SelfRun:
     def log_of(self, table: GivenTable) -> Name:
         """Beside the table, so that its readers share it; beside the view if the table is of another database, which a
         transaction that writes the view could not write."""
-        here, there = (name[0].lower() if len(name) == 3 else None for name in (self.given.view, table.name))  # noqa: PLR2004
+        here, there = (name[0].lower() if len(name) == 3 else None for name in (self.given.view, table.name))
         if there in (None, here):
             return (*table.name[:-1], delta_table(table.name[-1]))
         return self.beside(delta_table(dotted(table.name)))
@@ -178,5 +178,3 @@ def create_log(log: str, source: str) -> Step:
 
 def clear(log: str, label: str) -> Step:
     return Step("ivm_clear_log", {"log": log}, label)
-
-

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-import duckdb
-
 from dbt_openivm.compiler.compile import analyse, finish
 from dbt_openivm.compiler.facts import CompileFacts, ForeignKey
 from dbt_openivm.compiler.plan import CODES, FULL_REFRESH, RefreshPlan
@@ -15,7 +13,7 @@ from dbt_openivm.compiler.volatile import closure
 from dbt_openivm.engine.cost import recompute_reason
 from dbt_openivm.engine.empty_tables import create_tables, full_name
 from dbt_openivm.engine.gather import IsView, gather
-from dbt_openivm.engine.given_facts import SCHEMA_VERSION, GivenFacts, GivenTable, check
+from dbt_openivm.engine.given_facts import SCHEMA_VERSION, GivenFacts, GivenTable, an_object, check
 from dbt_openivm.engine.known_facts import known_facts
 from dbt_openivm.engine.planning import in_full, make_plan
 from dbt_openivm.engine.render import Renderer, render
@@ -41,6 +39,8 @@ def compile_with_facts(sql: str, facts: Mapping[str, Any]) -> Answer:
         ConfigError: the facts are wrong; the text names the fields.
         QueryError: the query is not valid over `facts["schemas"]`, or it is no single SELECT.
     """
+    import duckdb  # the engine itself never sees the driver
+
     given = check(facts)
     with duckdb.connect(config={"enable_external_access": "false"}) as connection:
         session = DuckDBSession(connection)
@@ -49,7 +49,9 @@ def compile_with_facts(sql: str, facts: Mapping[str, Any]) -> Answer:
         try:
             return compiled(session, spec, given, tables, lambda _name, _text: False, render)
         except QueryError as error:
-            raise QueryError(f"{error}\nThe query was read over the tables of facts.schemas, and nothing else.") from error
+            raise QueryError(
+                f"{error}\nThe query was read over the tables of facts.schemas, and nothing else."
+            ) from error
         except duckdb.Error as error:  # there is nothing here that DuckDB could refuse but the query
             raise QueryError(
                 f"DuckDB refuses the query: {error}\nIt was read over the tables of facts.schemas, and nothing else."
@@ -71,6 +73,7 @@ def compile_known(
         ConfigError: the facts are wrong, or give what the database knows better.
         QueryError: DuckDB refuses the query, or it is no single SELECT.
     """
+    facts = an_object(facts)
     problems = [f"facts.{name}: is told by the database" for name in ("schemas", "view") if name in facts]
     if problems:
         raise ConfigError("\n".join(problems))

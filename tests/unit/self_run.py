@@ -80,9 +80,9 @@ class World:
         """One copy of each row."""
         for row in rows:
             same = " AND ".join(f"{quote(name)} IS NOT DISTINCT FROM ?" for name in self.schemas[table])
-            found = self.con.execute(f"SELECT min(rowid) FROM {sql(table)} WHERE {same}", list(row)).fetchone()
-            assert found is not None and found[0] is not None, f"{row} is not in {table}"
-            self.con.execute(f"DELETE FROM {sql(table)} WHERE rowid = ?", [found[0]])
+            [(found,)] = self.con.execute(f"SELECT min(rowid) FROM {sql(table)} WHERE {same}", list(row)).fetchall()
+            assert found is not None, f"{row} is not in {table}"
+            self.con.execute(f"DELETE FROM {sql(table)} WHERE rowid = ?", [found])
             self.log(table, row, -1)
 
     def rows(self, table: str) -> list[Row]:

@@ -17,9 +17,7 @@ from tests.unit.self_run import Row, World, run
 T = {"t": {"k": "INTEGER", "x": "INTEGER"}}
 TU = {**T, "u": {"k": "INTEGER", "y": "INTEGER"}}
 EDGES = {"e": {"a": "INTEGER", "b": "INTEGER"}}
-REACHED = (
-    "WITH RECURSIVE r AS (SELECT a, b FROM e WHERE a = 0 UNION SELECT r.a, e.b FROM r JOIN e ON r.b = e.a) FROM r"
-)
+REACHED = "WITH RECURSIVE r AS (SELECT a, b FROM e WHERE a = 0 UNION SELECT r.a, e.b FROM r JOIN e ON r.b = e.a) FROM r"
 COUNTED = (
     "WITH RECURSIVE r AS (SELECT a, b, 1 AS n FROM e UNION ALL SELECT r.a, e.b, n + 1 FROM r JOIN e ON r.b = e.a "
     "WHERE n < 3) SELECT a, b, count(*) AS c FROM r GROUP BY a, b"

@@ -3,8 +3,9 @@
     delta(R1 x .. x Rn) = sum over i of  new(R1) x .. x new(Ri-1) x delta(Ri) x old(Ri+1) x .. x old(Rn)
 
 n terms instead of the 2^n - 1 of inclusion-exclusion, since old = new - delta is at hand as a Z-set. A term whose
-delta is empty vanishes. The sum holds in any order of the inputs; one that has the parents of foreign keys first has
-empty terms for those that only gain rows (see `constraints`). (The rule is the discrete Leibniz rule; DBSP, Budiu et al., VLDB 2023, has it for two inputs.)
+delta is empty vanishes. (The rule is the discrete Leibniz rule; DBSP, Budiu et al., VLDB 2023, has it for two inputs.)
+The sum holds in any order of the inputs; one that has the parents of foreign keys first has empty terms for those that
+only gain rows (see `constraints`).
 """
 
 from __future__ import annotations
