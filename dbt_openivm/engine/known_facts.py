@@ -11,7 +11,7 @@ from dbt_openivm.engine.given_facts import SCHEMA_VERSION
 from dbt_openivm.engine.session import Session
 from dbt_openivm.engine.types import ViewSpec
 from dbt_openivm.errors import UnsupportedError
-from dbt_openivm.names import dotted, literal, parse_name, split_name
+from dbt_openivm.names import dotted, literal, split_name
 
 
 def known_facts(session: Session, spec: ViewSpec, is_view: IsView) -> dict[str, Any]:
@@ -36,12 +36,13 @@ def known_facts(session: Session, spec: ViewSpec, is_view: IsView) -> dict[str, 
 
 
 def label_of(relation: Relation) -> str:
-    if parse_name(relation.sql) is None:
+    parts = split_name(relation.sql)
+    if ".".join(parts).lower() != relation.key or not relation.sql.startswith('"'):
         raise UnsupportedError(
             f"The query reads {relation.sql}, which is no table that a log of changes could be kept for. Nothing was "
             "changed. Load it into a table first, and read that."
         )
-    return dotted(split_name(relation.sql))
+    return dotted(parts)
 
 
 KEY = "lower(database_name || '.' || schema_name || '.' || table_name)"
