@@ -313,6 +313,31 @@ def test_a_foreign_key_that_says_nothing(change: dict[str, Any]) -> None:
     assert World(query, schemas, facts).answer == World(query, schemas, plain).answer
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT name FROM customers AS c WHERE EXISTS (SELECT 1 FROM orders WHERE customer = c.id)",
+        "SELECT name, o.id FROM customers AS c LEFT JOIN orders AS o ON customer = c.id",
+        "SELECT o.id, name FROM orders AS o JOIN customers AS c ON customer IS NOT DISTINCT FROM c.id",
+        "SELECT o.id, name FROM orders AS o JOIN customers AS c ON customer = c.id OR amount = region",
+        "SELECT o.id, name FROM orders AS o JOIN customers AS c ON customer + 1 = c.id",
+        "SELECT o.id, name FROM orders AS o JOIN (SELECT id + 1 AS i, name FROM customers) AS c ON customer = i",
+        "SELECT f, n FROM (SELECT max(customer) AS f FROM orders GROUP BY amount) AS o, "
+        "(SELECT id AS i, name AS n FROM customers) AS c WHERE f = i",
+    ],
+)
+def test_a_condition_that_is_not_the_foreign_key(query: str) -> None:
+    _, schemas, relations = referring("join")
+    shapes = {"customers": "insert_only"}
+    world = World(query, schemas, {"delta_shape": shapes, "fk_relations": relations})
+    assert world.answer == World(query, schemas, {"delta_shape": shapes}).answer
+    world.build()
+    chance = random.Random(6)
+    for _ in range(3):
+        trading(world, chance)
+        world.refresh()
+
+
 def test_a_shared_join_keeps_the_conditions_of_its_readers_apart() -> None:
     """Both readers filter one product; only one of the filters equates the foreign key."""
     query = (
