@@ -91,7 +91,7 @@ def test_views_follow_their_sources(name: str, cascade: bool) -> None:
     world.build()
     world.check()
     assert world.answer["refresh_type"] == {"code": plan.CODES[type_], "name": type_}
-    for _ in range(6):
+    for _ in range(4):
         world.con.execute("CREATE OR REPLACE TEMPORARY TABLE before AS FROM view")
         change(world, chance)
         world.refresh()
