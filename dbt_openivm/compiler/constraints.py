@@ -7,7 +7,7 @@ was there. So where a join equates the foreign key, rows that are only added to 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import replace
 
 from sqlglot import exp
@@ -97,21 +97,28 @@ def equalities(conditions: Iterable[exp.Expr], places: dict[str, Place]) -> set[
 
 def references(inputs: tuple[Operator, ...], equal: set[tuple[Place, Place]]) -> References:
     """The pairs (parent, child) of inputs of which a whole foreign key is equated."""
-    sources: dict[tuple[int, int], list[tuple[tuple[Scan, str], tuple[Scan, str]]]] = {}
+    equated: dict[tuple[int, int], set[tuple[str, str]]] = {}
     for (child, inner), (parent, other) in equal:
-        origins = (origin(inputs[child], inner), origin(inputs[parent], other))
-        if child != parent and origins[0] and origins[1]:
-            sources.setdefault((parent, child), []).append((origins[0], origins[1]))
-    return tuple(sorted(pair for pair, columns in sources.items() if any(holds(columns))))
+        one, two = origin(inputs[child], inner), origin(inputs[parent], other)
+        # a comparison of two types may find equal what is not: 1 = '01'
+        if child != parent and one and two and type_of(*one) == type_of(*two):
+            equated.setdefault((parent, child), set()).add((one[1], two[1]))
+    return tuple(sorted(pair for pair, columns in equated.items() if refers(inputs, pair, columns)))
 
 
-def holds(columns: list[tuple[tuple[Scan, str], tuple[Scan, str]]]) -> Iterator[bool]:
-    """For each foreign key of the child, whether its columns are equated with the ones that they refer to."""
-    (child, _), (parent, _) = columns[0]
-    equated = {(inner, other) for (_, inner), (_, other) in columns}
-    for key in child.relation.foreign_keys:
-        pairs = set(zip(key.columns, key.parent_columns, strict=True))
-        yield key.parent == parent.relation.key and pairs <= equated
+def refers(inputs: tuple[Operator, ...], pair: tuple[int, int], equated: set[tuple[str, str]]) -> bool:
+    """Whether all columns of a foreign key of the child are equated with those that they refer to in the parent."""
+    parent, child = (source(inputs[index]) for index in pair)
+    assert parent is not None
+    assert child is not None
+    return any(
+        key.parent == parent.relation.key and set(zip(key.columns, key.parent_columns, strict=True)) <= equated
+        for key in child.relation.foreign_keys
+    )
+
+
+def type_of(scan: Scan, name: str) -> str:
+    return next(column.type for column in scan.relation.columns if column.name == name)
 
 
 def origin(operator: Operator, name: str) -> tuple[Scan, str] | None:

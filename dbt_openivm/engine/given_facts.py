@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dbt_openivm.errors import ConfigError
@@ -13,6 +13,13 @@ SCHEMA_VERSION = 1
 DIALECTS = ("duckdb",)
 EMPTY, INSERT_ONLY, MIXED = "empty", "insert_only", "mixed"
 SHAPES = (EMPTY, INSERT_ONLY, MIXED)
+
+FIELDS = (
+    "schema_version", "target_dialect", "view", "compile_only", "force_view_delta_cascade", "assume_insert_only",
+    "schemas", "delta_shape", "unique_keys", "fk_relations", "table_stats", "column_stats", "delta_stats",
+)  # fmt: skip
+KEY_FIELDS = ("child_table", "child_columns", "parent_table", "parent_columns", "rely")
+"""Of an entry of `fk_relations`; all but the last must be there."""
 
 Name = tuple[str, ...]
 """A relation's name: one to three parts, as the caller spells them."""
@@ -33,7 +40,7 @@ class GivenTable:
 
     Attributes:
         label: its name as `schemas` has it.
-        name: its parts.
+        name: the parts of this name.
         columns: type by column.
         shape: of its delta; one of `SHAPES`.
         rows, changes: how many rows it and its delta have; None where unknown.
@@ -99,35 +106,27 @@ class _Checker:
     Attributes:
         given: the facts.
         problems: a path within the facts and what is wrong there, one an entry.
-        columns: what `schemas` says, by table: lower-case name -> (label, lower-case column -> column).
+        tables: what was read so far of each, by name in lower case.
     """
 
     given: Mapping[str, Any]
     problems: list[str] = field(default_factory=list)
-    columns: dict[Name, tuple[str, dict[str, str]]] = field(default_factory=dict)
-
-    FIELDS = (
-        "schema_version", "target_dialect", "view", "compile_only", "force_view_delta_cascade", "assume_insert_only",
-        "schemas", "delta_shape", "unique_keys", "fk_relations", "table_stats", "column_stats", "delta_stats",
-    )  # fmt: skip
+    tables: dict[Name, GivenTable] = field(default_factory=dict)
 
     def facts(self) -> GivenFacts:
-        self.unknown("", self.given, self.FIELDS)
+        self.unknown("", self.given, FIELDS)
         self.version()
         dialect = self.given.get("target_dialect", "duckdb")
         if dialect not in DIALECTS:
             self.wrong(".target_dialect", dialect, f"{' or '.join(DIALECTS)}, the only one that is built yet")
         view = self.view()
-        tables = self.schemas()
         kept, inserts_only = self.flag("compile_only"), self.flag("assume_insert_only")
-        self.keys(tables)
-        self.references(tables)
-        self.shapes(tables, kept, inserts_only)
-        self.statistics(tables, kept)
-        given = {name: GivenTable(**values) for name, values in tables.items()}
-        if key_of(view) in given:
-            self.problems.append(".view: the name of a table in facts.schemas")
-        return GivenFacts(view, given, self.flag("force_view_delta_cascade"))
+        self.schemas(INSERT_ONLY if inserts_only else MIXED)
+        self.keys()
+        self.references()
+        self.shapes(kept, inserts_only)
+        self.statistics(kept)
+        return GivenFacts(view, self.tables, self.flag("force_view_delta_cascade"))
 
     # --- saying what is wrong ----------------------------------------------------------------------------------------
 
@@ -156,11 +155,16 @@ class _Checker:
         return value is True
 
     def view(self) -> Name:
-        value = self.given.get("view", "view")
+        return self.name(".view", self.given.get("view", "view")) or ("view",)
+
+    def name(self, path: str, value: object) -> Name | None:
+        """The parts of a relation's name, which is none of ours."""
         parts = parse_name(value)
         if parts is None or parts[-1].lower().startswith(PREFIX):
-            self.wrong(".view", value, f"a name of one to three parts that does not start with {PREFIX}")
-        return tuple(parts or ("view",))
+            expected = f"a name of one to three parts that does not start with {PREFIX}; quote a part that has a dot"
+            self.wrong(path, value, expected)
+            return None
+        return tuple(parts)
 
     def number(self, path: str, value: object) -> int | None:
         if type(value) is int and value >= 0:
@@ -187,57 +191,59 @@ class _Checker:
     def table(self, path: str, label: object) -> Name | None:
         """The table of a name, of which the first parts may be missing where only one table has the others."""
         parts = key_of(parse_name(label) or ())
-        if parts in self.columns:
+        if parts in self.tables:
             return parts
-        found = [name for name in self.columns if parts and name[-len(parts) :] == parts]
+        found = [name for name in self.tables if parts and name[-len(parts) :] == parts]
         if len(found) == 1:
             return found[0]
-        labels = " or ".join(self.columns[name][0] for name in found)
+        labels = " or ".join(self.tables[name].label for name in found)
         problem = f"may be {labels}" if found else "a table that is not in facts.schemas"
         self.problems.append(f"{path}: {problem}")
         return None
 
-    def listed_columns(self, path: str, table: Name | None, value: object) -> Name | None:
+    def columns(self, path: str, table: Name | None, value: object) -> Name | None:
         """Columns of a table as `schemas` spells them."""
         if not isinstance(value, list | tuple) or not value or not all(isinstance(name, str) for name in value):
             self.wrong(path, value, "a list of columns")
             return None
         if table is None:
             return None
-        label, columns = self.columns[table]
-        missing = [name for name in value if name.lower() not in columns]
+        known = {name.lower(): name for name in self.tables[table].columns}
+        label = self.tables[table].label
+        missing = [name for name in value if name.lower() not in known]
         self.problems += [f"{path}: {name} is no column of facts.schemas.{label}" for name in missing]
-        names = tuple(columns[name.lower()] for name in value if name.lower() in columns)
+        names = tuple(known[name.lower()] for name in value if name.lower() in known)
         if len(set(names)) != len(names):
             self.problems.append(f"{path}: a column twice")
         return None if missing else names
 
+    def counts(self, path: str, value: object, names: Sequence[str]) -> dict[str, int]:
+        entries = self.entries(path, value, f"an object with {' and '.join(names)}")
+        self.unknown(path, dict(entries), names)
+        numbers = {name: self.number(f"{path}.{name}", number) for name, number in entries if name in names}
+        return {name: number for name, number in numbers.items() if number is not None}
+
     # --- the fields about tables -------------------------------------------------------------------------------------
 
-    def schemas(self) -> dict[Name, dict[str, Any]]:
-        """Names and texts only: what the types are is left to DuckDB."""
-        tables: dict[Name, dict[str, Any]] = {}
+    def schemas(self, shape: str) -> None:
+        """Names and texts only: what the types are is left to DuckDB. `shape`: of a delta of which no more is said."""
         expected = "an object {table: {column: type}}"
         for label, columns in self.entries(".schemas", self.given.get("schemas", {}), expected):
             path = f".schemas.{label}"
-            parts = parse_name(label)
-            if parts is None:
-                self.problems.append(f"{path}: expected a name of one to three parts; quote a part that has a dot")
-                continue
-            if key_of(parts) in tables:
-                self.problems.append(f"{path}: the same table as {tables[key_of(parts)]['label']}")
-                continue
             types = self.types(path, columns)
-            tables[key_of(parts)] = {"label": label, "name": tuple(parts), "columns": types}
-            self.columns[key_of(parts)] = (label, {name.lower(): name for name in types})
-        return tables
+            name = self.name(path, label)
+            if name is None:
+                continue
+            if key_of(name) in self.tables:
+                self.problems.append(f"{path}: the same table as {self.tables[key_of(name)].label}")
+                continue
+            self.tables[key_of(name)] = GivenTable(label, name, types, shape)
 
     def types(self, path: str, columns: object) -> dict[str, str]:
         types: dict[str, str] = {}
-        entries = self.entries(path, columns, "an object {column: type}")
-        if not entries and isinstance(columns, Mapping) and not columns:
+        if columns == {}:
             self.wrong(path, columns, "at least one column")
-        for name, type_ in entries:
+        for name, type_ in self.entries(path, columns, "an object {column: type}"):
             if not name or name.lower().startswith(PREFIX):
                 self.problems.append(f"{path}.{name}: expected a name that does not start with {PREFIX}")
             elif name.lower() in map(str.lower, types):
@@ -248,79 +254,72 @@ class _Checker:
                 types[name] = type_
         return types
 
-    def shapes(self, tables: dict[Name, dict[str, Any]], kept: bool, inserts_only: bool) -> None:
+    def shapes(self, kept: bool, inserts_only: bool) -> None:
         """Args:
         kept: whether the statements are for more deltas than one, so that an empty one changes nothing.
         """
-        default = INSERT_ONLY if inserts_only else MIXED
-        for values in tables.values():
-            values["shape"] = default
         for path, table, shape in self.by_table("delta_shape", "shape"):
             if shape not in SHAPES:
                 self.wrong(path, shape, " or ".join(SHAPES))
             elif shape == MIXED and inserts_only:
                 self.problems.append(f"{path}: {MIXED}, but facts.assume_insert_only is true")
             elif not (shape == EMPTY and kept):
-                tables[table]["shape"] = shape
+                self.tables[table] = replace(self.tables[table], shape=shape)
 
-    def keys(self, tables: dict[Name, dict[str, Any]]) -> None:
+    def keys(self) -> None:
         for path, table, keys in self.by_table("unique_keys", "[[column, ..], ..]"):
             if not isinstance(keys, list | tuple):
                 self.wrong(path, keys, "a list of keys, each a list of columns")
                 continue
-            found = [self.listed_columns(f"{path}[{index}]", table, key) for index, key in enumerate(keys)]
-            tables[table]["unique_keys"] = tuple(key for key in found if key is not None)
+            found = [self.columns(f"{path}[{index}]", table, key) for index, key in enumerate(keys)]
+            known = (*self.tables[table].unique_keys, *(key for key in found if key is not None))
+            self.tables[table] = replace(self.tables[table], unique_keys=known)
 
-    def references(self, tables: dict[Name, dict[str, Any]]) -> None:
+    def references(self) -> None:
         relations = self.given.get("fk_relations", [])
         if not isinstance(relations, list | tuple):
             self.wrong(".fk_relations", relations, "a list of objects")
             return
-        names = ("child_table", "child_columns", "parent_table", "parent_columns", "rely")
         for index, relation in enumerate(relations):
             path = f".fk_relations[{index}]"
-            given = dict(self.entries(path, relation, f"an object with {', '.join(names)}"))
-            if not given:
-                continue
-            self.unknown(path, given, names)
-            missing = [name for name in names[:-1] if name not in given]
-            self.problems += [f"{path}.{name}: missing" for name in missing]
-            if type(given.get("rely", False)) is not bool:
-                self.wrong(f"{path}.rely", given["rely"], "true or false")
-            if missing:
-                continue
-            child = self.table(f"{path}.child_table", given["child_table"])
-            parent = self.table(f"{path}.parent_table", given["parent_table"])
-            columns = self.listed_columns(f"{path}.child_columns", child, given["child_columns"])
-            others = self.listed_columns(f"{path}.parent_columns", parent, given["parent_columns"])
-            if columns is None or others is None or child is None or parent is None:
-                continue
-            if len(columns) != len(others):
-                self.wrong(f"{path}.parent_columns", given["parent_columns"], f"{len(columns)} columns")
-            elif given.get("rely", False) is True:
-                key = GivenForeignKey(columns, parent, others)
-                tables[child]["foreign_keys"] = (*tables[child].get("foreign_keys", ()), key)
+            if isinstance(relation, Mapping):
+                self.reference(path, relation)
+            else:
+                self.wrong(path, relation, f"an object with {', '.join(KEY_FIELDS)}")
 
-    def statistics(self, tables: dict[Name, dict[str, Any]], kept: bool) -> None:
+    def reference(self, path: str, given: Mapping[str, Any]) -> None:
+        self.unknown(path, given, KEY_FIELDS)
+        missing = [name for name in KEY_FIELDS[:-1] if name not in given]
+        self.problems += [f"{path}.{name}: missing" for name in missing]
+        rely = given.get("rely", False)
+        if type(rely) is not bool:
+            self.wrong(f"{path}.rely", rely, "true or false")
+        if missing:
+            return
+        child = self.table(f"{path}.child_table", given["child_table"])
+        parent = self.table(f"{path}.parent_table", given["parent_table"])
+        columns = self.columns(f"{path}.child_columns", child, given["child_columns"])
+        others = self.columns(f"{path}.parent_columns", parent, given["parent_columns"])
+        if child is None or parent is None or columns is None or others is None:
+            return
+        if len(columns) != len(others):
+            self.wrong(f"{path}.parent_columns", given["parent_columns"], f"{len(columns)} columns")
+        elif rely is True:
+            known = (*self.tables[child].foreign_keys, GivenForeignKey(columns, parent, others))
+            self.tables[child] = replace(self.tables[child], foreign_keys=known)
+
+    def statistics(self, kept: bool) -> None:
         for path, table, stats in self.by_table("table_stats", '{"rows": number}'):
-            tables[table]["rows"] = self.counts(path, stats, ("rows",)).get("rows")
+            self.tables[table] = replace(self.tables[table], rows=self.counts(path, stats, ("rows",)).get("rows"))
         for path, table, stats in self.by_table("delta_stats", '{"inserts": number, "deletes": number}'):
             counts = self.counts(path, stats, ("inserts", "deletes"))
-            shape = tables[table]["shape"]
+            shape = self.tables[table].shape
             for name in {EMPTY: ("inserts", "deletes"), INSERT_ONLY: ("deletes",)}.get(shape, ()):
                 if counts.get(name):
                     self.problems.append(f"{path}.{name}: {counts[name]}, but the delta is said to be {shape}")
             if counts and not kept:
-                tables[table]["changes"] = sum(counts.values())
+                self.tables[table] = replace(self.tables[table], changes=sum(counts.values()))
         for path, table, columns in self.by_table("column_stats", '{column: {"distinct": number, "nulls": number}}'):
-            label, known = self.columns[table]
             for column, stats in self.entries(path, columns, "an object {column: statistics}"):
-                if column.lower() not in known:
-                    self.problems.append(f"{path}.{column}: no column of facts.schemas.{label}")
+                self.columns(f"{path}.{column}", table, [column])
                 self.counts(f"{path}.{column}", stats, ("distinct", "nulls"))
-
-    def counts(self, path: str, value: object, names: Sequence[str]) -> dict[str, int]:
-        entries = self.entries(path, value, f"an object with {' and '.join(names)}")
-        self.unknown(path, dict(entries), names)
-        numbers = {name: self.number(f"{path}.{name}", number) for name, number in entries if name in names}
-        return {name: number for name, number in numbers.items() if number is not None}

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from dbt_openivm.compiler.facts import Relation
+from dbt_openivm.compiler.keys import EXACT
 from dbt_openivm.compiler.volatile import closure
 from dbt_openivm.engine.gather import IsView, gather
-from dbt_openivm.engine.given_facts import SCHEMA_VERSION
+from dbt_openivm.engine.given_facts import KEY_FIELDS, SCHEMA_VERSION
 from dbt_openivm.engine.session import Session
 from dbt_openivm.engine.types import ViewSpec
 from dbt_openivm.errors import UnsupportedError
@@ -18,7 +19,7 @@ def known_facts(session: Session, spec: ViewSpec, is_view: IsView) -> dict[str, 
     """Schemas, sizes, and the keys that DuckDB enforces.
 
     Raises:
-            QueryError: the query is no single SELECT.
+        QueryError: the query is no single SELECT.
         UnsupportedError: it reads files.
     """
     facts = gather(session, spec.sql, is_view).facts
@@ -30,7 +31,7 @@ def known_facts(session: Session, spec: ViewSpec, is_view: IsView) -> dict[str, 
         "view": dotted((view.database, view.schema, view.name)),
         "schemas": {label: {c.name: c.type for c in relations[key].columns} for key, label in labels.items()},
         "unique_keys": unique_keys(session, labels),
-        "fk_relations": foreign_keys(session, labels),
+        "fk_relations": foreign_keys(session, labels, relations),
         "table_stats": table_sizes(session, labels),
     }
 
@@ -66,23 +67,20 @@ def unique_keys(session: Session, labels: dict[str, str]) -> dict[str, list[list
     return found
 
 
-def foreign_keys(session: Session, labels: dict[str, str]) -> list[dict[str, Any]]:
-    parent = "lower(database_name || '.' || schema_name || '.' || referenced_table)"
+def foreign_keys(session: Session, labels: dict[str, str], relations: dict[str, Relation]) -> list[dict[str, Any]]:
+    """Those between columns of a type whose equality is the one that DuckDB enforces: text may have a collation."""
+    parent_key = "lower(database_name || '.' || schema_name || '.' || referenced_table)"
     rows = session.execute(
-        f"SELECT {KEY}, constraint_column_names, {parent}, referenced_column_names FROM duckdb_constraints() "
+        f"SELECT {KEY}, constraint_column_names, {parent_key}, referenced_column_names FROM duckdb_constraints() "
         f"WHERE {within(labels)} AND constraint_type = 'FOREIGN KEY' ORDER BY 1, constraint_index"
     )
-    return [
-        {
-            "child_table": labels[child],
-            "child_columns": list(columns),
-            "parent_table": labels[parent],
-            "parent_columns": list(others),
-            "rely": True,
-        }
-        for child, columns, parent, others in rows
-        if parent in labels
-    ]
+    found = []
+    for child, columns, parent, others in rows:
+        types = {column.name: column.type for column in relations[child].columns}
+        if parent in labels and all(EXACT.fullmatch(types[name]) for name in columns):
+            values = (labels[child], list(columns), labels[parent], list(others), True)
+            found.append(dict(zip(KEY_FIELDS, values, strict=True)))
+    return found
 
 
 def table_sizes(session: Session, labels: dict[str, str]) -> dict[str, dict[str, int]]:

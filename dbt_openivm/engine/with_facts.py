@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +13,7 @@ from dbt_openivm.compiler.volatile import closure
 from dbt_openivm.engine.cost import recompute_reason
 from dbt_openivm.engine.empty_tables import create_tables, full_name
 from dbt_openivm.engine.gather import IsView, gather
-from dbt_openivm.engine.given_facts import SCHEMA_VERSION, GivenFacts, GivenTable, an_object, check
+from dbt_openivm.engine.given_facts import SCHEMA_VERSION, GivenFacts, GivenTable, an_object, check, key_of
 from dbt_openivm.engine.known_facts import known_facts
 from dbt_openivm.engine.planning import in_full, make_plan
 from dbt_openivm.engine.render import Renderer, render
@@ -64,7 +64,7 @@ def compile_known(
     """The same for a view of a database that is at hand: schemas, keys and sizes are what the database says.
 
     Args:
-        facts: more facts; a field of these takes the place of a known one.
+        facts: more facts; those about tables are added to what is known of them.
 
     Returns:
         The answer, and all the facts that it was made from.
@@ -77,10 +77,19 @@ def compile_known(
     problems = [f"facts.{name}: is told by the database" for name in ("schemas", "view") if name in facts]
     if problems:
         raise ConfigError("\n".join(problems))
-    everything = {**known_facts(session, spec, is_view), **facts}
+    everything = known_facts(session, spec, is_view)
+    for name, more in facts.items():
+        everything[name] = added(everything.get(name), more)
     given = check(everything)
     tables = {RelationName(*table.name).key: table for table in given.tables.values()}
     return {**compiled(session, spec, given, tables, is_view, renderer), "facts": everything}
+
+
+def added(known: Any, more: Any) -> Any:
+    """Entries of an object or a list beside the known ones; `check` has to say what is wrong with anything else."""
+    if isinstance(known, dict) and isinstance(more, dict):
+        return {**known, **more}
+    return [*known, *more] if isinstance(known, list) and isinstance(more, list) else more
 
 
 def compiled(
@@ -94,8 +103,10 @@ def compiled(
     """Args:
     tables: the tables of `given` by their key in the session's database.
     """
+    if spec.name.key in tables:
+        raise ConfigError(f"facts.view: the name of the table facts.schemas.{tables[spec.name.key].label}")
     facts = gather(session, spec.sql, is_view).facts
-    plan = planned(session, spec, with_keys(facts, given, tables))
+    plan = planned(session, spec, with_keys(facts, tables))
     read = read_tables(spec.sql, facts, plan, tables)
     unread = [table.label for key, table in tables.items() if key not in read]
     if unread:
@@ -122,9 +133,9 @@ def planned(session: Session, spec: ViewSpec, facts: CompileFacts) -> RefreshPla
     return finish(in_full(analyse(spec.sql, shaped), CLOCK), shaped)
 
 
-def with_keys(facts: CompileFacts, given: GivenFacts, tables: Mapping[str, GivenTable]) -> CompileFacts:
+def with_keys(facts: CompileFacts, tables: Mapping[str, GivenTable]) -> CompileFacts:
     """The relations with the keys that are given for them."""
-    keys = {name: next(key for key, other in tables.items() if other is table) for name, table in given.tables.items()}
+    keys = {key_of(table.name): key for key, table in tables.items()}
     relations = dict(facts.relations)
     for key in relations.keys() & tables.keys():
         foreign = tuple(
@@ -141,8 +152,11 @@ def read_tables(query: str, facts: CompileFacts, plan: RefreshPlan, tables: Mapp
     return [key for key in tables if key in read or reached.opaque]
 
 
-def cheaper(tables: Any) -> str | None:
+def cheaper(tables: Iterable[GivenTable]) -> str | None:
     """Why a recompute is cheaper, by the statistics; None if it is not, or where a size is not known."""
-    rows = [table.rows for table in tables]
-    changes = [table.changes for table in tables if table.changes is not None]
-    return None if None in rows or not changes else recompute_reason(sum(changes), sum(rows))
+    rows, changes = 0, 0
+    for table in tables:
+        if table.rows is None:
+            return None
+        rows, changes = rows + table.rows, changes + (table.changes or 0)
+    return recompute_reason(changes, rows)

@@ -86,11 +86,15 @@ def test_compile_knows_what_the_database_knows(shop: Project) -> None:
     )
     query = "select v.id, p.id as person, code, cost * 2 as cost from visits as v join people as p on v.person = p.id"
     shop.model("named", query)
-    answer = compiled(shop, model="named", facts={"delta_shape": {"people": "insert_only"}})
+    answer = compiled(
+        shop, model="named", facts={"delta_shape": {"people": "insert_only"}, "unique_keys": {"visits": [["cost"]]}}
+    )
     facts = answer["facts"]
     assert facts["view"] == answer["view"] == "warehouse.main.named"
     assert facts["schemas"]["warehouse.main.visits"] == {"id": "INTEGER", "person": "INTEGER", "cost": "DECIMAL(8,2)"}
     assert facts["unique_keys"]["warehouse.main.people"] == [["id"], ["code"]], "UNIQUE allows many NULLs"
+    assert facts["unique_keys"]["visits"] == [["cost"]], "beside what the database knows"
+    assert facts["unique_keys"]["warehouse.main.visits"] == [["id"]]
     assert [key["child_columns"] for key in facts["fk_relations"]] == [["person"]]
     assert facts["table_stats"]["warehouse.main.visits"] == {"rows": 3}
     statements = [s for s in answer["statements"] if s["phase"] == "refresh"]

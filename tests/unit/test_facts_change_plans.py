@@ -313,6 +313,15 @@ def test_a_foreign_key_that_says_nothing(change: dict[str, Any]) -> None:
     assert World(query, schemas, facts).answer == World(query, schemas, plain).answer
 
 
+def test_a_foreign_key_of_another_type() -> None:
+    """1 equals '1' and '01', which are two keys."""
+    query, schemas, relations = referring("join")
+    schemas["customers"] = {**schemas["customers"], "id": "VARCHAR"}
+    shapes = {"customers": "insert_only"}
+    plain = World(query, schemas, {"delta_shape": shapes})
+    assert World(query, schemas, {"delta_shape": shapes, "fk_relations": relations}).answer == plain.answer
+
+
 @pytest.mark.parametrize(
     "query",
     [
@@ -322,8 +331,9 @@ def test_a_foreign_key_that_says_nothing(change: dict[str, Any]) -> None:
         "SELECT o.id, name FROM orders AS o JOIN customers AS c ON customer = c.id OR amount = region",
         "SELECT o.id, name FROM orders AS o JOIN customers AS c ON customer + 1 = c.id",
         "SELECT o.id, name FROM orders AS o JOIN (SELECT id + 1 AS i, name FROM customers) AS c ON customer = i",
-        "SELECT f, n FROM (SELECT max(customer) AS f FROM orders GROUP BY amount) AS o, "
-        "(SELECT id AS i, name AS n FROM customers) AS c WHERE f = i",
+        """
+        SELECT f, n FROM (SELECT max(customer) AS f FROM orders GROUP BY amount) AS o,
+            (SELECT id AS i, name AS n FROM customers) AS c WHERE f = i""",
     ],
 )
 def test_a_condition_that_is_not_the_foreign_key(query: str) -> None:

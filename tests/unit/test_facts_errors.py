@@ -15,7 +15,7 @@ import pytest
 
 from dbt_openivm import compile_with_facts
 from dbt_openivm.cli import main
-from dbt_openivm.engine.given_facts import DIALECTS, SHAPES, _Checker
+from dbt_openivm.engine.given_facts import DIALECTS, FIELDS, SHAPES
 from dbt_openivm.errors import ConfigError, QueryError
 from tests.unit.self_run import PAGE
 
@@ -39,10 +39,12 @@ WRONG: list[tuple[Mapping[str, Any], str]] = [
     ({"view": ""}, ".view: got ''"),
     ({"view": "a.b.c.d"}, ".view: got 'a.b.c.d'"),
     ({"view": "openivm_x"}, ".view: got 'openivm_x', expected a name of one to three parts that does not start with"),
-    ({"view": "T"}, ".view: the name of a table in facts.schemas"),
+    ({"view": "T"}, ".view: the name of the table facts.schemas.t"),
+    ({"view": "memory.main.u"}, ".view: the name of the table facts.schemas.u"),
+    ({"schemas": {**TU, "openivm_z": {"k": "INTEGER"}}}, ".schemas.openivm_z: got 'openivm_z', expected a name"),
     ({"schemas": []}, ".schemas: got [], expected an object {table: {column: type}}"),
     ({"schemas": {**TU, "v": {"k": "INTEGER"}}}, ".schemas.v: a table that the query does not read"),
-    ({"schemas": {**TU, "a..b": {"k": "INTEGER"}}}, ".schemas.a..b: expected a name of one to three parts"),
+    ({"schemas": {**TU, "a..b": {"k": "INTEGER"}}}, ".schemas.a..b: got 'a..b', expected a name of one to"),
     ({"schemas": {**TU, "T": {"k": "INTEGER"}}}, ".schemas.T: the same table as t"),
     ({"schemas": {**TU, "main.t": {"k": "INTEGER"}}}, ".schemas.main.t: the same table as t"),
     ({"schemas": {**TU, "system.s.t": {"k": "INTEGER"}}}, ".schemas.system.s.t: "),
@@ -68,6 +70,7 @@ WRONG: list[tuple[Mapping[str, Any], str]] = [
     ({"unique_keys": {"t": [["z"]]}}, ".unique_keys.t[0]: z is no column of facts.schemas.t"),
     ({"unique_keys": {"t": [["k", "K"]]}}, ".unique_keys.t[0]: a column twice"),
     ({"fk_relations": {}}, ".fk_relations: got {}, expected a list of objects"),
+    ({"fk_relations": [{}]}, ".fk_relations[0].child_table: missing"),
     ({"fk_relations": [KEY, 5]}, ".fk_relations[1]: got 5, expected an object with child_table"),
     ({"fk_relations": [{**KEY, "relly": True}]}, ".fk_relations[0].relly: unknown field"),
     ({"fk_relations": [{"child_table": "t"}]}, ".fk_relations[0].parent_columns: missing"),
@@ -82,7 +85,7 @@ WRONG: list[tuple[Mapping[str, Any], str]] = [
     ({"delta_stats": {"t": {"inserts": True}}}, ".delta_stats.t.inserts: got True"),
     ({"delta_stats": {"t": {"inserts": 1}}, "delta_shape": {"t": "empty"}}, ".delta_stats.t.inserts: 1, but the"),
     ({"delta_stats": {"t": {"deletes": 2}}, "assume_insert_only": True}, ".delta_stats.t.deletes: 2, but the"),
-    ({"column_stats": {"t": {"z": {"distinct": 1}}}}, ".column_stats.t.z: no column of facts.schemas.t"),
+    ({"column_stats": {"t": {"z": {"distinct": 1}}}}, ".column_stats.t.z: z is no column of facts.schemas.t"),
     ({"column_stats": {"t": {"k": {"distinct": "3"}}}}, ".column_stats.t.k.distinct: got '3'"),
     ({"column_stats": {"t": {"k": {"most": 3}}}}, ".column_stats.t.k.most: unknown field"),
 ]  # fmt: skip
@@ -207,7 +210,7 @@ def test_equal_input_gives_equal_bytes(tmp_path: Path) -> None:
 
 def test_the_page_has_every_field() -> None:
     page = PAGE.read_text(encoding="utf-8")
-    for field in _Checker.FIELDS:
+    for field in FIELDS:
         assert re.search(rf"^\| `{field}` \|", page, flags=re.MULTILINE), field
     assert [value for value in (*DIALECTS, *SHAPES) if f'"{value}"' not in page] == []
     answer = compile_with_facts("SELECT k FROM t", {"schemas": T})
