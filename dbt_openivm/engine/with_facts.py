@@ -112,12 +112,13 @@ def compiled(
     if unread:
         raise ConfigError("\n".join(f"facts.schemas.{label}: a table that the query does not read" for label in unread))
     reason = plan.reason if plan.refresh_type == FULL_REFRESH else cheaper(tables.values())
-    program = SelfRun(session, plan, given, {key: tables[key] for key in read}, renderer, full=reason is not None)
+    full = plan.refresh_type == FULL_REFRESH or reason is not None
+    program = SelfRun(session, plan, given, {key: tables[key] for key in read}, renderer, full)
     return {
         "schema_version": SCHEMA_VERSION,
         "view": dotted(given.view),
         "refresh_type": {"code": CODES[plan.refresh_type], "name": plan.refresh_type},
-        "strategy": "incremental" if reason is None else "full",
+        "strategy": "full" if full else "incremental",
         "reason": reason,
         "logs": program.logs,
         "setup": program.setup(),
