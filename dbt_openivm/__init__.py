@@ -13,14 +13,16 @@ if TYPE_CHECKING:
     from dbt_openivm.engine.engine import IvmEngine as IvmEngine
     from dbt_openivm.engine.types import RefreshResult as RefreshResult
     from dbt_openivm.engine.types import ViewInfo as ViewInfo
+    from dbt_openivm.engine.with_facts import compile_with_facts as compile_with_facts
 
 _PUBLIC = {
     "IvmEngine": "dbt_openivm.engine.engine",
     "RefreshResult": "dbt_openivm.engine.types",
     "ViewInfo": "dbt_openivm.engine.types",
+    "compile_with_facts": "dbt_openivm.engine.with_facts",
 }
 
-__all__ = ["IvmEngine", "RefreshResult", "ViewInfo", "__version__"]
+__all__ = ["IvmEngine", "RefreshResult", "ViewInfo", "__version__", "compile_with_facts"]
 
 
 def __getattr__(name: str) -> Any:

@@ -7,6 +7,7 @@ to its objects: the functions here only propose a name, and the engine appends a
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 PREFIX = "openivm_"
@@ -88,6 +89,16 @@ def parse_name(text: object) -> list[str] | None:
     if not isinstance(text, str) or not re.fullmatch(rf"{part}(?:\.{part}){{0,2}}", text.strip()):
         return None
     return split_name(text.strip())
+
+
+def dotted(parts: Iterable[str]) -> str:
+    """A dotted name that `parse_name` reads back; a part is quoted where it must be.
+
+    Example:
+        >>> dotted(["main", "my.view"])
+        'main."my.view"'
+    """
+    return ".".join(part if re.fullmatch(r"[^\W\d]\w*", part) else quote(part) for part in parts)
 
 
 def internal_schema(schema: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from copy import deepcopy
 from functools import cache
@@ -11,6 +12,7 @@ from dbt_openivm.adapter.config import relation_key
 from dbt_openivm.adapter.places import LINE, locator
 from dbt_openivm.adapter.refresh import Context, Refresher, project_scope, relation_name
 from dbt_openivm.engine import garbage, report
+from dbt_openivm.engine.types import ViewSpec
 from dbt_openivm.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -57,6 +59,7 @@ def run(name: str, adapter: OpenIvmAdapter, context: Context, arguments: Mapping
         "status": _status,
         "history": _history,
         "explain": _explain,
+        "compile": _compile,
         "gc": _gc,
         "remove": _remove,
     }
@@ -90,12 +93,22 @@ def _locate(adapter: OpenIvmAdapter, context: Context) -> report.Locate:
 
 
 def _explain(adapter: OpenIvmAdapter, context: Context, model: str) -> str:
-    node = _compiled(adapter, _find(context, model))
-    database = node["database"]
-    relation = adapter.Relation.create(database=database, schema=node["schema"], identifier=node["alias"])
-    spec = adapter.refresher.spec({**context, "model": node, "this": relation})
-    text: str = adapter.refresher.maintainer(database, context).explain(spec)
+    spec = _spec(adapter, context, model)
+    text: str = adapter.refresher.maintainer(spec.name.database, context).explain(spec)
     return text
+
+
+def _compile(adapter: OpenIvmAdapter, context: Context, model: str, facts: Mapping[str, Any] | None) -> str:
+    spec = _spec(adapter, context, model)
+    maintainer = adapter.refresher.maintainer(spec.name.database, context)
+    answer = maintainer.compile(spec, {} if facts is None else facts)
+    return json.dumps(answer, indent=2, ensure_ascii=False)
+
+
+def _spec(adapter: OpenIvmAdapter, context: Context, model: str) -> ViewSpec:
+    node = _compiled(adapter, _find(context, model))
+    relation = adapter.Relation.create(database=node["database"], schema=node["schema"], identifier=node["alias"])
+    return adapter.refresher.spec({**context, "model": node, "this": relation})
 
 
 def _gc(adapter: OpenIvmAdapter, context: Context, dry_run: bool, all_schemas: bool) -> str:

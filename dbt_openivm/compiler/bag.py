@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from sqlglot import exp
 
 from dbt_openivm.compiler import sql
-from dbt_openivm.compiler.algebra import OuterJoin, SemiJoin, shared_operators
+from dbt_openivm.compiler.algebra import OuterJoin, Project, SemiJoin, shared_operators
+from dbt_openivm.compiler.constraints import unique_keys
 from dbt_openivm.compiler.facts import Column
 from dbt_openivm.compiler.fragment import Fragment
 from dbt_openivm.compiler.keys import row_keys, row_outputs
@@ -78,7 +80,7 @@ class BagProgram(ViewProgram):
                 "ivm_consolidate", {**shared, "query": query, "outputs": outputs, "keys": keys}, "consolidate the delta"
             ),
             Step("ivm_count_copies", shared, "count the changes", returns=("deletions", "insertions")),
-            *(self.recomputed(states, target) if self.hides_rowid else self.changed_copies(shared, target)),
+            *self.apply(states, shared, target),
         ]
         if target.publish:
             steps.append(
@@ -90,6 +92,18 @@ class BagProgram(ViewProgram):
                 )
             )
         return [*steps, drop(DELTA)]
+
+    def apply(self, states: Mapping[str, SourceState], shared: Mapping[str, object], target: Target) -> list[Step]:
+        if self.hides_rowid and self.key is None:
+            return self.recomputed(states, target)
+        return self.changed_copies(shared, target)
+
+    @cached_property
+    def key(self) -> tuple[str, ...] | None:
+        """Visible columns in which no two rows are equal, if any such are known."""
+        items = Project(self.node.core, self.node.items)
+        columns = dict(zip(items.columns, self.names, strict=True))
+        return next((tuple(columns[name] for name in key) for key in unique_keys(items) if key), None)
 
     @property
     def hides_rowid(self) -> bool:
@@ -103,10 +117,11 @@ class BagProgram(ViewProgram):
         ]
 
     def changed_copies(self, shared: Mapping[str, object], target: Target) -> list[Step]:
-        _, _, same = self.comparison(target)
+        macro = "ivm_delete_copies" if self.key is None else "ivm_delete_keyed"
+        _, _, same = self.comparison(target, self.key)
         return [
             Step(
-                "ivm_delete_copies",
+                macro,
                 {**shared, "target": target.data, "same": same},
                 "delete vanished rows",
                 after="deletions",
@@ -122,9 +137,14 @@ class BagProgram(ViewProgram):
             ),
         ]
 
-    def comparison(self, target: Target) -> tuple[list[str], list[str], list[str]]:
-        """What a consolidated row shows, what rows are grouped by, when a row of the state is one of the delta."""
+    def comparison(self, target: Target, key: tuple[str, ...] | None = None) -> tuple[list[str], list[str], list[str]]:
+        """What a consolidated row shows, what rows are grouped by, when a row of the state is one of the delta.
+
+        Args:
+            key: the columns that say the last, if not all of them are needed.
+        """
         types = self.types or ("",) * len(self.names)
         columns = target.columns or tuple(map(Column, self.names, types))
-        pairs = zip(row_keys(columns, "t."), row_keys(columns, "d."), strict=True)
+        told = [column for column in columns if key is None or column.name in key]
+        pairs = zip(row_keys(told, "t."), row_keys(told, "d."), strict=True)
         return row_outputs(columns), row_keys(columns), [f"{held} IS NOT DISTINCT FROM {gone}" for held, gone in pairs]

@@ -13,6 +13,7 @@ import sqlglot
 from dbt_openivm.__version__ import version
 from dbt_openivm.compiler.algebra import Operator, Recursive, Scan, TopK
 from dbt_openivm.compiler.bag import BagProgram
+from dbt_openivm.compiler.constraints import with_references
 from dbt_openivm.compiler.decompose import decompose
 from dbt_openivm.compiler.facts import NODE, RECURSION, Column, CompileFacts, Relation
 from dbt_openivm.compiler.full import FullProgram
@@ -71,6 +72,8 @@ def analyse(query: str, facts: CompileFacts) -> Analysis:
     try:
         operator = push_down(lower(query, facts))
         operator = prune(temporal(operator) if reached.clock else operator)
+        if any(relation.foreign_keys for relation in facts.relations.values()):
+            operator = with_references(operator)
         check_complete(operator, reached)
         return Analysis(query, operator, None, (), reached)
     except TypeWantedError as wanted:

@@ -21,6 +21,19 @@ class Column:
 
 
 @dataclass(frozen=True)
+class ForeignKey:
+    """Each row's `columns` are in one row of `parent` its `parent_columns`, or one of them is NULL.
+
+    Attributes:
+        parent: `Relation.key` of the relation that it refers to, in which `parent_columns` are unique.
+    """
+
+    columns: tuple[str, ...]
+    parent: str
+    parent_columns: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Relation:
     """A relation that a query may read.
 
@@ -32,6 +45,8 @@ class Relation:
             `RECURSION` (what a recursive CTE reads of itself).
         definition: the SELECT of a plain view, else None.
         context: (database, schema) in which the names of `definition` are looked up first.
+        unique_keys: sets of columns, spelled as in `columns`, in which no two rows are equal; a NULL equals a NULL.
+        foreign_keys: to relations that a query may read beside this one.
     """
 
     key: str
@@ -40,6 +55,8 @@ class Relation:
     kind: str = BASE
     definition: str | None = None
     context: tuple[str, str] | None = None
+    unique_keys: tuple[tuple[str, ...], ...] = ()
+    foreign_keys: tuple[ForeignKey, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -35,6 +35,12 @@ def choose(
         return "incremental", None
     counts = " + ".join(f"(SELECT count(*) FROM {state.current})" for state in states.values())
     [(rows,)] = session.execute(f"SELECT {counts}")
-    if changes < SHARE * rows:
-        return "incremental", None
-    return "full", f"{changes:,} changes to {rows:,} source rows: recomputing is cheaper than applying them"
+    reason = recompute_reason(changes, rows)
+    return ("full" if reason else "incremental"), reason
+
+
+def recompute_reason(changes: int, rows: int) -> str | None:
+    """Why a recompute is cheaper than applying so many changes to sources of so many rows; None if it is not."""
+    if changes < SMALL or changes < SHARE * rows:
+        return None
+    return f"{changes:,} changes to {rows:,} source rows: recomputing is cheaper than applying them"

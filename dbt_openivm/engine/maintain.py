@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from dbt_openivm.compiler.explain import explain
 from dbt_openivm.engine.apply import Application, drop_views
@@ -24,6 +24,7 @@ from dbt_openivm.engine.session import Session
 from dbt_openivm.engine.shadowed import check_functions
 from dbt_openivm.engine.stage import Staging
 from dbt_openivm.engine.types import RefreshResult, ViewSpec
+from dbt_openivm.engine.with_facts import compile_known
 from dbt_openivm.errors import OpenIvmError, QueryError, UnsafeError
 from dbt_openivm.names import RelationName, internal_schema, literal, quote
 
@@ -304,10 +305,21 @@ class Maintainer:
             bases.remove(row, relation_name(row.from_sql))
         return [row.key for row in unpinned]
 
+    def compile(self, spec: ViewSpec, facts: Mapping[str, Any]) -> dict[str, Any]:
+        """The statements of a refresh that the caller runs; see `compile_with_facts`. Changes nothing.
+
+        Raises:
+            ConfigError: the facts are wrong; the text names the fields.
+        """
+        return compile_known(self.session, spec, maintained(self.known_views()), facts, self.render)
+
+    def known_views(self) -> dict[str, ViewRow]:
+        return {row.key: row for row in self.catalog.views()} if self.catalog.exists() else {}
+
     def explain(self, spec: ViewSpec) -> str:
         """How the view is, or would be, maintained: operator tree, hidden columns, program. Changes nothing."""
         exists = self.catalog.exists()
-        views = {row.key: row for row in self.catalog.views()} if exists else {}
+        views = self.known_views()
         plan, facts = compile_view(self.session, spec, maintained(views))
         bases = Bases(self.session, self.catalog, self.render, Coordinator())
         staging = Staging(bases, views, self.catalog.sources() if exists else {})

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
+import duckdb
 import pytest
 
 from tests.integration.project import Project
+from tests.unit.self_run import run
 
 pytestmark = pytest.mark.integration
 
@@ -69,6 +74,78 @@ def test_explain_inlines_ephemeral_models(shop: Project) -> None:
     shop.model("temporary", "select product, price from {{ source('src', 'sales') }}", materialized="ephemeral")
     shop.model("over", "select product, sum(price) as p from {{ ref('temporary') }} group by product")
     assert "AGGREGATE_GROUP" in shop.operation("ivm_explain", model="over")
+
+
+def test_compile_knows_what_the_database_knows(shop: Project) -> None:
+    """Schemas, sizes and enforced keys; the statements, run by hand, keep the model's view without dbt."""
+    shop.execute(
+        "CREATE TABLE people (id INTEGER PRIMARY KEY, name VARCHAR UNIQUE, code VARCHAR NOT NULL UNIQUE)",
+        "CREATE TABLE visits (id INTEGER PRIMARY KEY, person INTEGER REFERENCES people (id), cost DECIMAL(8, 2))",
+        "INSERT INTO people VALUES (1, NULL, 'a'), (2, 'b', 'b')",
+        "INSERT INTO visits VALUES (10, 1, 5), (11, NULL, 6), (12, 2, 7)",
+    )
+    query = "select v.id, p.id as person, code, cost * 2 as cost from visits as v join people as p on v.person = p.id"
+    shop.model("named", query)
+    answer = compiled(
+        shop, model="named", facts={"delta_shape": {"people": "insert_only"}, "unique_keys": {"visits": [["cost"]]}}
+    )
+    facts = answer["facts"]
+    assert facts["view"] == answer["view"] == "warehouse.main.named"
+    assert facts["schemas"]["warehouse.main.visits"] == {"id": "INTEGER", "person": "INTEGER", "cost": "DECIMAL(8,2)"}
+    assert facts["unique_keys"]["warehouse.main.people"] == [["id"], ["code"]], "UNIQUE allows many NULLs"
+    assert facts["unique_keys"]["visits"] == [["cost"]], "beside what the database knows"
+    assert facts["unique_keys"]["warehouse.main.visits"] == [["id"]]
+    assert [key["child_columns"] for key in facts["fk_relations"]] == [["person"]]
+    assert facts["table_stats"]["warehouse.main.visits"] == {"rows": 3}
+    statements = [s for s in answer["statements"] if s["phase"] == "refresh"]
+    assert not any("openivm_delta_people" in s["sql"] for s in statements), "old visits have no new people"
+    assert [s["sql"] for s in statements if s["kind"] == "delete" and "rowid" in s["sql"]] == []
+    assert shop.query("SELECT view_name FROM duckdb_views() WHERE view_name LIKE '%named%'") == [], "changes nothing"
+    with duckdb.connect(str(shop.path)) as connection:
+        run(connection, answer["setup"])
+        connection.execute("INSERT INTO people VALUES (3, 'c', 'c')")
+        connection.execute("INSERT INTO openivm_delta_people VALUES (3, 'c', 'c', 1, NULL, NULL)")
+        connection.execute("INSERT INTO visits VALUES (13, 3, 8)")
+        connection.execute("DELETE FROM visits WHERE id = 10")
+        connection.execute(
+            "INSERT INTO openivm_delta_visits VALUES (13, 3, 8, 1, NULL, NULL), (10, 1, 5, -1, NULL, NULL)"
+        )
+        assert run(connection, answer["statements"]) == 2
+    shop.assert_equal("named", f"({query})")
+
+
+def compiled(shop: Project, **arguments: object) -> dict[str, Any]:
+    text = shop.operation("ivm_compile", **arguments)
+    found: dict[str, Any] = json.loads(text[text.index("{") : text.rindex("}") + 1])
+    return found
+
+
+def test_compile_reads_through_views_macros_and_parents(shop: Project) -> None:
+    shop.execute("CREATE MACRO twice(a) AS a * 2", "CREATE VIEW dear AS SELECT * FROM sales WHERE price > 100")
+    shop.model("over", "select product, sum(twice(price)) as p from dear group by product")
+    shop.run()
+    assert list(compiled(shop, model="over")["facts"]["schemas"]) == ["warehouse.main.sales"]
+    parent = compiled(shop, model="by_product")
+    assert list(parent["facts"]["schemas"]) == ["warehouse.main.clean"], "an ivm_view is a table with a log"
+    shop.model("sampled", "select id, random() as r from {{ source('src', 'sales') }}")
+    answer = compiled(shop, model="sampled")
+    assert answer["refresh_type"] == {"code": 3, "name": "FULL_REFRESH"}
+    assert "random" in answer["reason"]
+
+
+def test_compile_refuses_wrong_facts(shop: Project) -> None:
+    wrong: dict[str, Any] = {
+        "facts.schemas: is told by the database": {"schemas": {}},
+        "facts.delta_shape.z: a table that is not in facts.schemas": {"delta_shape": {"z": "odd", "sales": "empty"}},
+        "facts: expected an object, got [1]": [1],
+    }
+    for message, facts in wrong.items():
+        failed = shop.fail("run-operation", "ivm_compile", "--args", json.dumps({"model": "clean", "facts": facts}))
+        assert message in failed.text
+    shop.execute("COPY (SELECT 1 AS a) TO 'a.csv'".replace("a.csv", str(shop.folder / "a.csv")))
+    shop.model("files", f"select a from read_csv('{shop.folder / 'a.csv'}')")
+    failed = shop.fail("run-operation", "ivm_compile", "--args", "{model: files}")
+    assert "Load it into a table first" in failed.text
 
 
 def test_unknown_model(shop: Project) -> None:

@@ -5,6 +5,7 @@ The wheel's environment has DuckDB 1.5, so that the older generation is covered 
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -42,6 +43,10 @@ def test_a_project_runs_from_a_fresh_install(tmp_path: Path, mode: str) -> None:
     assert "AGGREGATE_GROUP incremental" in output
     assert "total" in dbt(python, project, "run-operation", "ivm_status")
     assert "total" in dbt(python, project, "show", "--select", "total")
+    (project / "facts.json").write_text('{"schemas": {"sales": {"product": "VARCHAR", "price": "INTEGER"}}}')
+    (project / "query.sql").write_text("select product, sum(price) as total from sales group by product")
+    answer = run(python, project, "dbt-openivm", "compile", "query.sql", "--facts", "facts.json")
+    assert json.loads(answer)["refresh_type"]["name"] == "AGGREGATE_GROUP"
 
 
 def create_environment(folder: Path) -> Path:
@@ -64,7 +69,12 @@ def write_project(folder: Path) -> Path:
 
 def dbt(python: Path, project: Path, *arguments: str) -> str:
     """Run dbt in the project's folder, away from the checkout."""
-    command = [str(python.parent / "dbt"), "--no-use-colors", *arguments]
+    return run(python, project, "dbt", "--no-use-colors", *arguments)
+
+
+def run(python: Path, project: Path, program: str, *arguments: str) -> str:
+    """Run a program of the environment in the project's folder."""
+    command = [str(python.parent / program), *arguments]
     result = subprocess.run(command, capture_output=True, text=True, check=False, cwd=project)
     assert result.returncode == 0, result.stdout + result.stderr
     return result.stdout

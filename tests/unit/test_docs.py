@@ -48,6 +48,19 @@ def test_the_examples_of_the_engine_api(tmp_path: Path, monkeypatch: pytest.Monk
     con.close()
 
 
+def test_the_example_of_compiling_with_facts() -> None:
+    text = (ROOT / "docs" / "compile-with-facts.md").read_text(encoding="utf-8")
+    scope: dict[str, object] = {}
+    for block in re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL):
+        exec(block, scope)
+    con = scope["con"]
+    assert isinstance(con, duckdb.DuckDBPyConnection)
+    assert sorted(con.execute("FROM totals").fetchall()) == [("EU", 20), ("US", 50)]
+    codes = dict(re.findall(r"\| (\d+) \| ([A-Z_]+)(?= \|)", text))
+    assert {name: int(code) for code, name in codes.items()} == plan.CODES
+    con.close()
+
+
 def test_every_refresh_type_and_setting_is_documented() -> None:
     operators = (ROOT / "docs" / "operators.md").read_text(encoding="utf-8")
     types = {value for name, value in vars(plan).items() if name.isupper() and isinstance(value, str)}

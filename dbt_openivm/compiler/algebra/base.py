@@ -13,6 +13,9 @@ from dbt_openivm.compiler.sql import column_names
 Names = tuple[tuple[str, int, str], ...]
 """Output columns of a join as (output name, index of the input, column of the input)."""
 
+References = tuple[tuple[int, int], ...]
+"""Inputs of a join as (parent, child)."""
+
 
 def column(name: str) -> exp.Column:
     """A reference to an output column of the child operator."""

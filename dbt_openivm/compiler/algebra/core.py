@@ -13,6 +13,7 @@ from dbt_openivm.compiler.algebra.base import (
     OneInput,
     Operator,
     Pairing,
+    References,
     TwoInputs,
     column,
     names_of,
@@ -130,9 +131,14 @@ class Join(ManyInputs):
     """n-linear: the cross product of its inputs; the conditions stand in a Filter above.
 
     `names` gives the output columns as (output name, index of the input, column of the input).
+
+    Attributes:
+        references: pairs (parent, child) of inputs: the condition above equates a foreign key of `child`; see
+            `constraints`.
     """
 
     names: Names
+    references: References = ()
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -151,12 +157,14 @@ class SemiJoin(TwoInputs):
         on: over the columns of `left` and those of `right` as `right_names` calls them.
         right_names: (name in `on`, column of `right`).
         types: types of the columns of `left`, then of those of `right`; None before they are resolved, or unknown.
+        references: as of a Join, left being 0 and right 1.
     """
 
     on: exp.Expr
     right_names: tuple[tuple[str, str], ...]
     anti: bool = False
     types: tuple[str, ...] | None = None
+    references: References = ()
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -176,11 +184,13 @@ class OuterJoin(Pairing):
     Attributes:
         left_kept, right_kept: whether the unmatched rows of that input stay.
         types: types of the columns of `left`, then of those of `right`; None before they are resolved, or unknown.
+        references: as of a Join, left being 0 and right 1.
     """
 
     left_kept: bool
     right_kept: bool
     types: tuple[str, ...] | None = None
+    references: References = ()
 
 
 @dataclass(frozen=True, eq=False)

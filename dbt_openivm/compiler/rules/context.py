@@ -25,6 +25,7 @@ class SourceState:
         later: whether the log holds rows after `version`, which reads of the current relation must undo.
         unit: whether all weights of the delta are +1 or -1.
         unnumbered: whether the delta is the rows of the log that have no batch number, instead of a range of batches.
+        whole: whether the delta is all that came after `cursor`, numbered or not.
     """
 
     current: str
@@ -36,6 +37,7 @@ class SourceState:
     later: bool = False
     unit: bool = True
     unnumbered: bool = False
+    whole: bool = False
 
     @property
     def shape(self) -> str:

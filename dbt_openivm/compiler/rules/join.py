@@ -4,6 +4,8 @@
 
 n terms instead of the 2^n - 1 of inclusion-exclusion, since old = new - delta is at hand as a Z-set. A term whose
 delta is empty vanishes. (The rule is the discrete Leibniz rule; DBSP, Budiu et al., VLDB 2023, has it for two inputs.)
+The sum holds in any order of the inputs; one that has the parents of foreign keys first has empty terms for those that
+only gain rows (see `constraints`).
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from dbt_openivm.compiler.algebra import Join
 from dbt_openivm.compiler.fragment import Fragment, times
 from dbt_openivm.compiler.rules.context import Context
 from dbt_openivm.compiler.rules.forms import Form, Forms
+from dbt_openivm.compiler.rules.references import empty_products, parents_first
 
 MANY = 4
 """From so many changed inputs on, cancelling rows in the old ones would multiply to more than consolidating costs."""
@@ -22,12 +25,19 @@ MANY = 4
 def delta(join: Join, context: Context, forms: Forms) -> list[Fragment]:
     deltas = [forms.delta(child, context) for child in join.children]
     past = context.with_positive() if sum(map(bool, deltas)) >= MANY else context
+    order, empty = parents_first(len(deltas), empty_products(join, context))
     terms: list[Fragment] = []
-    for position, (child, changes) in enumerate(zip(join.children, deltas, strict=True)):
-        if changes:
-            before = [context.single(forms.new(c, context), c.columns) for c in join.children[:position]]
-            after = [context.single(forms.old(c, past), c.columns) for c in join.children[position + 1 :]]
-            terms.append(product(join, [*before, context.single(changes, child.columns), *after]))
+    for place, changed in enumerate(order):
+        if not deltas[changed] or changed in empty:
+            continue
+        parts = []
+        for index, child in enumerate(join.children):
+            if index == changed:
+                rows = deltas[index]
+            else:
+                rows = forms.new(child, context) if order.index(index) < place else forms.old(child, past)
+            parts.append(context.single(rows, child.columns))
+        terms.append(product(join, parts))
     return terms
 
 

@@ -20,6 +20,7 @@ from dbt_openivm.compiler.fragment import Fragment, over, times
 from dbt_openivm.compiler.rules import semi_join
 from dbt_openivm.compiler.rules.context import Context
 from dbt_openivm.compiler.rules.forms import Form, Forms
+from dbt_openivm.compiler.rules.references import empty_products
 from dbt_openivm.names import MULTIPLICITY
 
 
@@ -65,7 +66,8 @@ def delta(join: OuterJoin, context: Context, forms: Forms) -> list[Fragment]:
     if not join.left_kept:  # a right join
         left, right = right, left
     parts = [outer(join, change, right, context, forms) for change in left.changes]
-    if right.changes:
+    parent = 1 if join.left_kept else 0
+    if right.changes and (parent, 1 - parent) not in empty_products(join, context):
         before = context.single(forms.old(left.operator, context), left.columns)
         parts += [inner(join, before, context.single(list(right.changes), right.columns))]
         parts += unmatched(join, left, right, context, forms, others=True)

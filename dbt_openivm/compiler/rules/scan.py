@@ -118,10 +118,8 @@ def source_columns(scan: Scan) -> list[Column]:
 
 def later_rows(scan: Scan, context: Context, state: SourceState, version: int) -> Fragment:
     alias = context.alias("later_" + hint(scan))
-    unnumbered = exp.Is(this=sql.qualified(alias, BATCH), expression=exp.Null())
-    condition = exp.Or(this=after(alias, version), expression=unnumbered)
     weight = exp.Neg(this=sql.qualified(alias, MULTIPLICITY))
-    return Fragment((sql.table(state.log, alias),), (condition,), outputs(scan, alias), weight)
+    return Fragment((sql.table(state.log, alias),), (all_after(alias, version),), outputs(scan, alias), weight)
 
 
 def as_bag(query: exp.Expr, columns: list[Column]) -> exp.Expr:
@@ -140,12 +138,23 @@ def as_bag(query: exp.Expr, columns: list[Column]) -> exp.Expr:
 def within(state: SourceState, alias: str) -> tuple[exp.Expr, ...]:
     """Which rows of the log are the delta."""
     if state.unnumbered:
-        return (exp.Is(this=sql.qualified(alias, BATCH), expression=exp.Null()),)
+        return (unnumbered(alias),)
+    if state.whole:
+        return (all_after(alias, state.cursor),)
     return (after(alias, state.cursor), up_to(alias, state.version))
 
 
 def after(alias: str, version: int) -> exp.Expr:
     return exp.GT(this=sql.qualified(alias, BATCH), expression=exp.Literal.number(version))
+
+
+def unnumbered(alias: str) -> exp.Expr:
+    return exp.Is(this=sql.qualified(alias, BATCH), expression=exp.Null())
+
+
+def all_after(alias: str, version: int) -> exp.Expr:
+    """A row without a number is later than every number."""
+    return exp.Or(this=after(alias, version), expression=unnumbered(alias))
 
 
 def up_to(alias: str, version: int) -> exp.Expr:

@@ -21,6 +21,7 @@ from dbt_openivm.compiler.fragment import Fragment, over, times
 from dbt_openivm.compiler.keys import EXACT, key_expressions
 from dbt_openivm.compiler.rules.context import Context
 from dbt_openivm.compiler.rules.forms import Form, Forms
+from dbt_openivm.compiler.rules.references import empty_products
 from dbt_openivm.names import MULTIPLICITY
 
 MATCHES = "openivm_matches"
@@ -72,7 +73,7 @@ def equality(part: exp.Expr, right: set[str]) -> tuple[exp.Expr, exp.Expr] | Non
 def delta(join: SemiJoin, context: Context, forms: Forms) -> list[Fragment]:
     left, right = forms.delta(join.left, context), forms.delta(join.right, context)
     fragments = [matched(join, fragment, context, forms.new) for fragment in left]
-    if right:
+    if right and (1, 0) not in empty_products(join, context):
         fragments += transitions(join, right, context, forms)
     return fragments
 
