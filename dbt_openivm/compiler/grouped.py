@@ -12,6 +12,7 @@ from sqlglot import exp
 
 from dbt_openivm.compiler import sql
 from dbt_openivm.compiler.algebra import Aggregate, column, shared_operators
+from dbt_openivm.compiler.companion_groups import snapshot, transitions
 from dbt_openivm.compiler.components import Component, Decomposition, parse
 from dbt_openivm.compiler.fragment import Fragment
 from dbt_openivm.compiler.keys import FLOATING, kept_by_update
@@ -25,7 +26,7 @@ from dbt_openivm.compiler.plan import (
     Target,
 )
 from dbt_openivm.compiler.program import ViewProgram
-from dbt_openivm.compiler.publish import OLD, column_list, drop, dropped, filled, told_apart
+from dbt_openivm.compiler.publish import column_list, drop, dropped, filled, told_apart
 from dbt_openivm.compiler.rules import Context, SourceState, delta, new
 from dbt_openivm.names import COUNT_STAR, HAVING, MULTIPLICITY, quote
 
@@ -278,22 +279,26 @@ class GroupedProgram(ViewProgram):
 
     def merge(self, states: Mapping[str, SourceState], query: str, mixed: bool, target: Target) -> list[Step]:
         """Add the delta to the state in one MERGE; recompute the groups it left stale."""
-        steps: list[Step] = []
-        source = f"({query})"
-        if target.publish:
-            steps.append(Step("ivm_keep_query", {"name": DELTA, "query": query}, "compute the delta"))
-            steps.append(self.publish_groups(target) if self.shows_keys_only else self.keep_old(DELTA, target))
-            source = DELTA
-        steps.append(Step("ivm_merge", self.merge_arguments(source, mixed, target), "merge the delta", counts=True))
+        if target.companion is None and not target.publish:
+            return self.merged(states, f"({query})", mixed, target)
+        keep = Step("ivm_keep_query", {"name": DELTA, "query": query}, "compute the delta")
+        merged = self.merged(states, DELTA, mixed, target)
+        if target.companion is not None:
+            return [keep, *snapshot(self, DELTA, target), *merged, *transitions(self, target), drop(DELTA)]
+        if self.shows_keys_only:
+            return [keep, self.publish_groups(target), *merged, drop(DELTA)]
+        published = [self.publish_changes(DELTA, target), drop(target.old)]
+        return [keep, self.keep_old(DELTA, target), *merged, *published, drop(DELTA)]
+
+    def merged(self, states: Mapping[str, SourceState], source: str, mixed: bool, target: Target) -> list[Step]:
+        steps = [Step("ivm_merge", self.merge_arguments(source, mixed, target), "merge the delta", counts=True)]
         if self.stale_condition(mixed):
             steps += [
                 *self.find_stale(target),
                 self.replace_affected(states, target, after=STALE),
                 drop(AFFECTED, STALE),
             ]
-        if target.publish and not self.shows_keys_only:
-            steps += [self.publish_changes(DELTA, target), drop(OLD)]
-        return [*steps, drop(DELTA)] if target.publish else steps
+        return steps
 
     @cached_property
     def shows_keys_only(self) -> bool:
@@ -419,7 +424,7 @@ class GroupedProgram(ViewProgram):
             steps.append(self.keep_old(AFFECTED, target))
         steps.append(self.replace_affected(states, target, after=None))
         if target.publish:
-            steps += [self.publish_changes(AFFECTED, target), drop(OLD)]
+            steps += [self.publish_changes(AFFECTED, target), drop(target.old)]
         return [*steps, drop(AFFECTED)]
 
     def update_single(self, states: Mapping[str, SourceState], query: str, mixed: bool, target: Target) -> list[Step]:
@@ -452,17 +457,17 @@ class GroupedProgram(ViewProgram):
     def published_single(self, steps: list[Step], target: Target) -> list[Step]:
         if not target.publish:
             return steps
-        return [self.keep_old(None, target), *steps, self.publish_changes(None, target), drop(OLD)]
+        return [self.keep_old(None, target), *steps, self.publish_changes(None, target), drop(target.old)]
 
     # --- publishing ------------------------------------------------------------------------------------------------
 
     def keep_old(self, affected: str | None, target: Target) -> Step:
-        return Step("ivm_keep_rows", {"name": OLD, **self.visible_rows(affected, target)}, "keep the old rows")
+        return Step("ivm_keep_rows", {"name": target.old, **self.visible_rows(affected, target)}, "keep the old rows")
 
-    def publish_changes(self, affected: str | None, target: Target) -> Step:
+    def publish_changes(self, affected: str | None, target: Target, old: str | None = None) -> Step:
         rows = told_apart(self.names, target)
         new = self.visible_rows(affected, target)
-        arguments = {"log": target.log, "old": OLD, "version": target.version, "rows": rows, **new}
+        arguments = {"log": target.log, "old": old or target.old, "version": target.version, "rows": rows, **new}
         return Step("ivm_publish", arguments, "publish the changed rows")
 
     def visible_rows(self, affected: str | None, target: Target) -> dict[str, object]:

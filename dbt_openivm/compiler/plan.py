@@ -52,6 +52,26 @@ class Step:
     returns: tuple[str, ...] = ()
 
 
+OLD = "openivm_old"
+
+
+@dataclass(frozen=True)
+class Companion:
+    """The companion rows that a refresh writes: signed old and new rows of the view, for readers outside the catalog.
+
+    Attributes:
+        table: `openivm_delta_<view>`, as SQL.
+        view: the view's bare name; temporary tables are named after it.
+        net: whether rows are added up by tuple, so that an unchanged result leaves none (`openivm_skip_empty_deltas`).
+        split: whether each statement may run in a session of its own, in which no temporary table survives.
+    """
+
+    table: str
+    view: str
+    net: bool = False
+    split: bool = False
+
+
 @dataclass(frozen=True)
 class Target:
     """The objects of a node, as SQL, at one refresh.
@@ -63,6 +83,8 @@ class Target:
         version: the batch under which this refresh publishes.
         publish: whether anyone consumes the boundary's delta.
         columns: the visible columns; empty where their types are not known yet.
+        old: the temporary table in which a program keeps old rows.
+        companion: the companion rows to write; None where nobody wants them.
     """
 
     data: str
@@ -71,6 +93,8 @@ class Target:
     version: int
     publish: bool
     columns: tuple[Column, ...] = ()
+    old: str = OLD
+    companion: Companion | None = None
 
 
 class NodeProgram(ABC):

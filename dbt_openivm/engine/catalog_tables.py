@@ -1,8 +1,9 @@
 """The catalog's tables: the schema `openivm` of the database that holds the views.
 
 `openivm_views` has one row a view (internal nodes included), `openivm_sources` one row a captured base,
-`openivm_delta_tables` one row a (view, source) cursor, `openivm_refresh_history` one row a refresh. No keys and no
-indexes: rows are written by one transaction a view, and DuckDB conflicts only where the same row is written twice.
+`openivm_companions` one row a view whose companion rows are kept, `openivm_delta_tables` one row a (view, source)
+cursor, `openivm_refresh_history` one row a refresh. No keys and no indexes: rows are written by one transaction a view,
+and DuckDB conflicts only where the same row is written twice.
 """
 
 from __future__ import annotations
@@ -49,10 +50,14 @@ TABLES: dict[str, str] = {
         log_start BIGINT,        -- the change log is complete for batches after this one
         generation BIGINT        -- raised when changes may have been missed: consumers rebuild
     """,
-    "openivm_delta_tables": """
+    "openivm_companions": """
         view_key VARCHAR,
+        internal_schema VARCHAR, delta_table VARCHAR  -- holds the companion rows of the view
+    """,
+    "openivm_delta_tables": """
+        view_key VARCHAR,        -- of a view; for source_kind companion, the name of a consumer
         source_key VARCHAR,      -- of a base, or view_key of a parent or node
-        source_kind VARCHAR,     -- base, visible, node
+        source_kind VARCHAR,     -- base, visible, node, clock, companion
         cursor BIGINT,           -- the view has consumed the batches up to this one
         generation BIGINT,
         columns VARCHAR          -- JSON: [[name, type], ...] that the view uses

@@ -10,7 +10,7 @@ from dbt_openivm.compiler.facts import VISIBLE, Column, CompileFacts, Relation
 from dbt_openivm.compiler.plan import RefreshPlan, Target
 from dbt_openivm.compiler.rules import SourceState
 from dbt_openivm.engine.bases import Bases, Need, base_of
-from dbt_openivm.engine.catalog import SourceRow, ViewRow
+from dbt_openivm.engine.catalog import COMPANION, SourceRow, ViewRow
 from dbt_openivm.engine.prepare import relation_name
 from dbt_openivm.engine.types import ViewSpec
 from dbt_openivm.names import RelationName, data_table, delta_table, internal_schema, node_view, visible_view
@@ -73,7 +73,8 @@ class Staging:
         row = self.views.get(name.key)
         data, visible, log = row.objects if row else proposed(name)
         consumed = number is not None or any(
-            cursor.source_key == view.key for cursor in (self.bases.catalog.cursors() if self.views else [])
+            cursor.source_key == view.key and cursor.kind != COMPANION
+            for cursor in (self.bases.catalog.cursors() if self.views else [])
         )
         return Target(data.sql, visible.sql, log.sql, 2, consumed, output if number is None else ())
 
