@@ -131,16 +131,19 @@ class Application:
         root, wanted = self.prepared.root, self.prepared.keeps_companion
         if root is None or not (wanted or root.companion):
             return None
+        if wanted and self.prepared.companion_whole:
+            return root.companion
+        if wanted and self.prepared.action != REFRESH:
+            return None
         if not wanted:
             self.companions.drop(root)
-            return None
-        if self.prepared.companion_whole:
-            return root.companion
-        if self.prepared.action != REFRESH:
-            return None
-        if root.companion is not None:
+        elif root.companion is not None:
             self.catalog.leave_consumers_behind(root.key)
-        return self.companions.create(root)
+        found = self.companions.create(root) if wanted else None
+        # a quick refresh will take this for what it finds
+        self.prepared.family = {**self.prepared.family, root.key: replace(root, companion=found)}
+        self.prepared.companion_whole = wanted
+        return found
 
     # --- refresh -----------------------------------------------------------------------------------------------------
 

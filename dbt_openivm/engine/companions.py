@@ -109,6 +109,15 @@ class Companions:
                 return told(view, cursor)
         raise ConfigError(f"The view {key} has no consumer {name!r}. Nothing was changed. Register it first.")
 
+    def consumers(self, key: str) -> list[Consumer]:
+        """All consumers of a view, by name.
+
+        Raises:
+            QueryError: there is no such view.
+        """
+        view = self.view(key)
+        return [told(view, cursor) for cursor in self.catalog.consumers(key)]
+
     def view(self, key: str) -> ViewRow:
         found = self.catalog.view(key)
         if found is None or found.owner is not None:

@@ -124,6 +124,10 @@ class IvmEngine:
         """
         return self.maintainer.acknowledge(self.view_name(view), consumer, version)
 
+    def consumers(self, view: str) -> list[Consumer]:
+        """The registered consumers of a view's companion rows, by name."""
+        return self.maintainer.companions.consumers(self.view_name(view).key)
+
     def unregister_consumer(self, view: str, consumer: str) -> None:
         """Forget a consumer; with the last one the companion rows go.
 
