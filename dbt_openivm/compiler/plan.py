@@ -52,9 +52,6 @@ class Step:
     returns: tuple[str, ...] = ()
 
 
-OLD = "openivm_old"
-
-
 @dataclass(frozen=True)
 class Companion:
     """The companion rows that a refresh writes: signed old and new rows of the view, for readers outside the catalog.
@@ -93,7 +90,7 @@ class Target:
     version: int
     publish: bool
     columns: tuple[Column, ...] = ()
-    old: str = OLD
+    old: str = "openivm_old"
     companion: Companion | None = None
 
 

@@ -137,7 +137,8 @@ class Application:
             return None
         if not wanted:
             self.companions.drop(root)
-        elif root.companion is not None:
+        elif self.prepared.companion_passed is not None:
+            # somebody dropped or altered the table, or forgot where it is: registering makes it
             self.catalog.leave_consumers_behind(root.key)
         found = self.companions.create(root) if wanted else None
         # a quick refresh will take this for what it finds

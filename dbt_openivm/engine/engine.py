@@ -58,7 +58,8 @@ class IvmEngine:
         force_view_delta_cascade: bool = False,
         skip_empty_deltas: bool = False,
     ) -> None:
-        check(connection, capture, captures, refresh_mode)
+        switches = {"force_view_delta_cascade": force_view_delta_cascade, "skip_empty_deltas": skip_empty_deltas}
+        check(connection, capture, captures, refresh_mode, switches)
         self.session = DuckDBSession(connection)
         [(self.database,)] = self.session.execute("SELECT current_database()")
         check_writable(self.session, self.database)
@@ -205,7 +206,9 @@ class IvmEngine:
         return self.session.current_schema()
 
 
-def check(connection: object, capture: object, captures: object, refresh_mode: object) -> None:
+def check(
+    connection: object, capture: object, captures: object, refresh_mode: object, switches: Mapping[str, object]
+) -> None:
     """Refuse settings that do not exist, all at once.
 
     Raises:
@@ -226,5 +229,10 @@ def check(connection: object, capture: object, captures: object, refresh_mode: o
     ]
     if refresh_mode not in REFRESH_MODES:
         problems.append(f"refresh_mode is {refresh_mode!r}, expected one of {', '.join(REFRESH_MODES)}")
+    problems += [
+        f"{name} is {value!r}, expected True or False"
+        for name, value in switches.items()
+        if not isinstance(value, bool)
+    ]
     if problems:
         raise ConfigError("; ".join(problems))

@@ -165,14 +165,61 @@ def test_other_columns_leave_consumers_behind(world: World) -> None:
     assert rows(world, again.cursor) == [(7, 7, 1, 1)]
 
 
-@pytest.mark.parametrize("damage", [f"DROP TABLE {TABLE}", f"ALTER TABLE {TABLE} DROP s"])
+@pytest.mark.parametrize(
+    "damage",
+    [f"DROP TABLE {TABLE}", f"ALTER TABLE {TABLE} DROP s", "DROP TABLE openivm.openivm_companions"],
+)
 def test_a_damaged_table_leaves_consumers_behind(world: World, damage: str) -> None:
     world.ivm.register_consumer("mv", "reader")
     world.change("mv", "INSERT INTO t VALUES (1, 1)")
     world.run(damage)
+    world.ivm = world.new_engine()
+    world.change("mv", "INSERT INTO t VALUES (7, 7)")
+    [reader] = world.ivm.consumers("mv")
+    assert world.query(f"SELECT g, s, openivm_multiplicity FROM {reader.table}") == [(7, 7, 1)]
+    assert not reader.complete
+
+
+def test_a_table_dropped_between_two_refreshes_of_one_engine(world: World) -> None:
+    world.ivm.register_consumer("mv", "reader")
+    world.change("mv", "INSERT INTO t VALUES (1, 1)")
+    world.run(f"DROP TABLE {TABLE}")
     world.change("mv", "INSERT INTO t VALUES (7, 7)")
     assert rows(world) == [(7, 7, 1)]
     assert not versions(world)[0][3]
+
+
+def test_a_view_with_any_name() -> None:
+    world = World(connect(), "diff")
+    world.run("CREATE TABLE t AS SELECT 1 AS g, 1 AS x")
+    name = 'My "view" of -- it'
+    world.create(name.replace('"', ""), SUMS)
+    world.create("plain", SUMS)
+    quoted = '"' + name.replace('"', '""') + '"'
+    world.ivm.create_view(quoted, SUMS)
+    reader = world.ivm.register_consumer(quoted, "the reader")
+    world.run("INSERT INTO t VALUES (1, 2)")
+    world.ivm.refresh(quoted)
+    assert sorted(world.query(f"SELECT g, s, openivm_multiplicity FROM {reader.table}")) == [(1, 1, -1), (1, 3, 1)]
+
+
+@pytest.mark.parametrize("child", [False, True])
+def test_a_full_refresh_writes_the_difference(child: bool) -> None:
+    """Of all rows, those that changed."""
+    with connect() as connection:
+        connection.execute("CREATE TABLE t AS SELECT i AS g, i AS x FROM range(5) r(i)")
+        ivm = IvmEngine(connection, refresh_mode="full")
+        ivm.create_view("mv", SUMS)
+        reader = ivm.register_consumer("mv", "reader")
+        if child:
+            ivm.create_view("child", "SELECT COUNT(*) AS n FROM mv")
+        connection.execute("CREATE TEMP TABLE old AS FROM mv")
+        connection.execute("INSERT INTO t VALUES (1, 1), (7, 7)")
+        result = ivm.refresh("mv")
+        assert (result.strategy, result.changed_rows) == ("full", 3)
+        written = f"FROM {reader.table} WHERE openivm_batch > {reader.cursor}"
+        assert len(connection.execute(written).fetchall()) == 3
+        assert_transition(connection, "old", written, "mv")
 
 
 def test_an_edited_state_leaves_consumers_behind(world: World) -> None:
@@ -266,6 +313,11 @@ def test_status_says_what_waits_for_whom(world: World) -> None:
     assert any(line.split() == ["main.mv", "companion", "rows", "2", "reader"] for line in lines), lines
 
 
+def test_switches_are_checked() -> None:
+    with connect() as connection, pytest.raises(ConfigError, match="skip_empty_deltas is 'yes', expected True or Fal"):
+        IvmEngine(connection, skip_empty_deltas="yes")
+
+
 def test_a_new_view_with_forced_rows() -> None:
     with connect() as connection:
         connection.execute("CREATE TABLE t AS SELECT 1 AS g, 1 AS x")
@@ -274,3 +326,12 @@ def test_a_new_view_with_forced_rows() -> None:
         assert connection.execute(f"FROM {TABLE}").fetchall() == []
         ivm.drop_view("mv")
         assert not connection.execute("FROM duckdb_tables() WHERE table_name LIKE 'openivm_delta_mv%'").fetchall()
+
+
+def test_explain_shows_how_they_are_written(world: World) -> None:
+    query = "SELECT g, COUNT(*) AS n FROM t GROUP BY g"
+    assert "openivm_old_snapshot" not in world.ivm.explain(query)
+    world.ivm.force_view_delta_cascade = True
+    text = world.ivm.explain(query)
+    assert all(name in text for name in ("openivm_old_affected_new_view", "openivm_old_snapshot_new_view"))
+    assert "openivm_delta_new_view" in text
