@@ -200,10 +200,8 @@ class Catalog:
         rows = self.session.execute(
             "SELECT view_key, view_database, view_schema, view_name, owner, definition, fingerprint, refresh_type, "
             "reason, internal_schema, data_table, visible_view, delta_table, columns, state, version, log_start, "
-            "generation, row_count, digest, types, sources, volatile, project, companion_schema, companion_table "
-            f"FROM {self.table('openivm_views')} LEFT JOIN ("
-            "SELECT view_key AS companion_key, internal_schema AS companion_schema, delta_table AS companion_table "
-            f"FROM {self.table('openivm_companions')}) ON companion_key = view_key WHERE {condition}"
+            "generation, row_count, digest, types, sources, volatile, project, companion_table "
+            f"FROM {self.table('openivm_views')} WHERE {condition}"
         )
         return [view for view in map(self._view, rows) if view is not None]
 
@@ -213,6 +211,7 @@ class Catalog:
         if None in (*row[:4], *row[5:8], *row[9:19], *row[20:23]):
             return None
         data, visible, log = (RelationName(self.database, row[9], name) for name in row[10:13])
+        companion = RelationName(self.database, row[9], row[24]) if row[24] else None
         try:
             columns, state = columns_from_json(row[13]), columns_from_json(row[14])
             json.loads(row[21])
@@ -223,7 +222,7 @@ class Catalog:
         return ViewRow(
             row[0], RelationName(row[1], row[2], row[3]), owner, definition, fingerprint, refresh_type, reason, data,
             visible, log, columns, state, version, log_start, generation, row_count, digest, row[20], row[21],
-            bool(row[22]), row[23], RelationName(self.database, *row[24:]) if row[25] else None,
+            bool(row[22]), row[23], companion,
         )  # fmt: skip
 
     def view(self, key: str) -> ViewRow | None:
@@ -242,6 +241,7 @@ class Catalog:
             view.refresh_type, view.reason, view.data.schema, view.data.name, view.visible.name, view.log.name,
             columns_to_json(view.columns), columns_to_json(view.state), view.version, view.log_start, view.generation,
             view.row_count, view.digest, view.types, view.sources, view.volatile, view.project,
+            view.companion and view.companion.name,
         )  # fmt: skip
         self.session.execute(f"INSERT INTO {self.table('openivm_views')} VALUES ({values}, {NOW}, {NOW})")
 
@@ -260,16 +260,15 @@ class Catalog:
 
     def delete_views(self, keys: Iterable[str]) -> None:
         listed = ", ".join(map(literal, keys))
-        for table in ("openivm_views", "openivm_companions", "openivm_delta_tables"):
+        for table in ("openivm_views", "openivm_delta_tables"):
             self.session.execute(f"DELETE FROM {self.table(table)} WHERE view_key IN ({listed})")
 
-    def put_companion(self, view_key: str, table: RelationName) -> None:
-        values = _values(view_key, table.schema, table.name)
-        self.session.execute(f"INSERT INTO {self.table('openivm_companions')} VALUES ({values})")
-
-    def delete_companion(self, view_key: str) -> None:
-        where = f"view_key = {literal(view_key)}"
-        self.session.execute(f"DELETE FROM {self.table('openivm_companions')} WHERE {where}")
+    def set_companion(self, view_key: str, table: str | None) -> None:
+        """Note the name of a view's companion table, None if it has none."""
+        self.session.execute(
+            f"UPDATE {self.table('openivm_views')} SET companion_table = {_value(table)} "
+            f"WHERE view_key = {literal(view_key)}"
+        )
 
     # --- sources -----------------------------------------------------------------------------------------------------
 

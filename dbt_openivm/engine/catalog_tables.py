@@ -1,9 +1,8 @@
 """The catalog's tables: the schema `openivm` of the database that holds the views.
 
 `openivm_views` has one row a view (internal nodes included), `openivm_sources` one row a captured base,
-`openivm_companions` one row a view whose companion rows are kept, `openivm_delta_tables` one row a (view, source)
-cursor, `openivm_refresh_history` one row a refresh. No keys and no indexes: rows are written by one transaction a view,
-and DuckDB conflicts only where the same row is written twice.
+`openivm_delta_tables` one row a (view, source) cursor, `openivm_refresh_history` one row a refresh. No keys and no
+indexes: rows are written by one transaction a view, and DuckDB conflicts only where the same row is written twice.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from __future__ import annotations
 import re
 
 #: Raised when the layout below changes; a database with another number is refused with a message.
-CATALOG_VERSION = 2
+CATALOG_VERSION = 3
 
 TABLES: dict[str, str] = {
     "openivm_catalog": """
@@ -37,6 +36,7 @@ TABLES: dict[str, str] = {
         sources VARCHAR,         -- JSON: keys of the sources: as many cursors must be there
         volatile BOOLEAN,        -- whether the result may change without a change of data
         project VARCHAR,         -- the dbt project whose model it is; NULL for one made with the engine API
+        companion_table VARCHAR, -- in internal_schema; NULL while nobody wants companion rows
         created_at TIMESTAMP,
         refreshed_at TIMESTAMP   -- when the version was raised; later refreshes are in the history
     """,
@@ -49,10 +49,6 @@ TABLES: dict[str, str] = {
         version BIGINT,          -- last captured batch
         log_start BIGINT,        -- the change log is complete for batches after this one
         generation BIGINT        -- raised when changes may have been missed: consumers rebuild
-    """,
-    "openivm_companions": """
-        view_key VARCHAR,
-        internal_schema VARCHAR, delta_table VARCHAR  -- holds the companion rows of the view
     """,
     "openivm_delta_tables": """
         view_key VARCHAR,        -- of a view; for source_kind companion, the name of a consumer

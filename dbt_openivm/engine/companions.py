@@ -34,7 +34,7 @@ class Companions:
         name = view.companion
         if name is None:
             name = RelationName(self.catalog.database, view.data.schema, self.free_name(view))
-            self.catalog.put_companion(view.key, name)
+            self.catalog.set_companion(view.key, name.name)
         arguments = {"log": name.sql, "source": view.visible.sql}
         Runner(self.session, self.render).run([Step("ivm_create_log", arguments, "create the companion table")])
         return name
@@ -49,7 +49,7 @@ class Companions:
     def drop(self, view: ViewRow) -> None:
         if view.companion is not None:
             self.session.execute(f"DROP TABLE IF EXISTS {view.companion.sql}")
-            self.catalog.delete_companion(view.key)
+            self.catalog.set_companion(view.key, None)
 
     # --- consumers ---------------------------------------------------------------------------------------------------
 

@@ -40,7 +40,6 @@ def adopt(session: Session, catalog: Catalog, old: str) -> None:
         f"UPDATE {catalog.table('openivm_views')} SET {rename('view_key')}, {rename('owner')}, "
         f"view_database = {literal(catalog.database)}"
     )
-    for table in ("openivm_refresh_history", "openivm_companions"):
-        session.execute(f"UPDATE {catalog.table(table)} SET {rename('view_key')}")
+    session.execute(f"UPDATE {catalog.table('openivm_refresh_history')} SET {rename('view_key')}")
     # whoever consumes companion rows may go on with the original: here it must start anew
     session.execute(f"UPDATE {catalog.table('openivm_delta_tables')} SET {rename('source_key')}, generation = {MISSED}")
