@@ -25,10 +25,13 @@ Steps = Callable[[Target], list[Step]]
 def incremental(program: NodeProgram, states: States, target: Target) -> list[Step]:
     """The incremental program of a node, with the companion rows that `target` asks for."""
     companion = target.companion
+    if target.split:
+        splits = isinstance(program, GroupedProgram) and companion_groups.is_split(program, states)
+        if splits and companion is not None:
+            return split_groups(program, states, target)
+        target = replace(target, split=splits and not target.publish)
     if companion is None:
         return program.incremental(states, target)
-    if companion.split and isinstance(program, GroupedProgram) and companion_groups.is_split(program, states):
-        return split_groups(program, states, target)
     if not companion.net and is_relative(program):
         return program.incremental(states, target)
     return published(program, lambda to: program.incremental(states, to), target)
@@ -39,7 +42,7 @@ def full(program: NodeProgram, states: States, target: Target, reshape: bool = F
     companion = target.companion
     if companion is None:
         return publish.full(program, states, target, reshape)
-    if not companion.split:
+    if not target.split:
         return published(program, lambda to: publish.full(program, states, to, reshape), target)
     steps = publish.full(program, states, alone(target), reshape)
     shown = {
@@ -86,7 +89,8 @@ def published(program: NodeProgram, steps_of: Steps, target: Target) -> list[Ste
 # --- without temporary tables -----------------------------------------------------------------------------------------
 
 
-def split_groups(program: GroupedProgram, states: States, target: Target) -> list[Step]:
+def split_groups(program: NodeProgram, states: States, target: Target) -> list[Step]:
+    assert isinstance(program, GroupedProgram)
     steps = program.incremental(states, alone(target))
     if not steps:
         return []

@@ -60,13 +60,11 @@ class Companion:
         table: `openivm_delta_<view>`, as SQL.
         view: the view's bare name; temporary tables are named after it.
         net: whether rows are added up by tuple, so that an unchanged result leaves none (`openivm_skip_empty_deltas`).
-        split: whether each statement may run in a session of its own, in which no temporary table survives.
     """
 
     table: str
     view: str
     net: bool = False
-    split: bool = False
 
 
 @dataclass(frozen=True)
@@ -82,6 +80,8 @@ class Target:
         columns: the visible columns; empty where their types are not known yet.
         old: the temporary table in which a program keeps old rows.
         companion: the companion rows to write; None where nobody wants them.
+        split: whether each statement may run in a session of its own, which no temporary table outlives. Aggregates
+            do without, unless a join below needs one; others do not.
     """
 
     data: str
@@ -92,6 +92,7 @@ class Target:
     columns: tuple[Column, ...] = ()
     old: str = "openivm_old"
     companion: Companion | None = None
+    split: bool = False
 
 
 class NodeProgram(ABC):

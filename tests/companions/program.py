@@ -28,6 +28,8 @@ class Program:
 
 
     Attributes:
+        net, split: of the target; see there.
+        one_session: whether all statements run in one session.
         batch: of the last round.
         statements: the texts of the last refresh.
     """
@@ -46,7 +48,9 @@ class Program:
         self.tables = [row[0] for row in self.query("SELECT table_name FROM duckdb_tables() ORDER BY ALL")]
         self.plan: RefreshPlan = compiled(self.connection, query).plan
         [self.node] = self.plan.nodes
-        self.companion = Companion(COMPANION, "mv", net=net, split=split)
+        self.net = net
+        self.split = split
+        self.one_session = not split
         self.published = published
         self.batch = 0
         self.statements: list[str] = []
@@ -63,7 +67,8 @@ class Program:
     @property
     def target(self) -> Target:
         return Target(
-            "data_mv", "mv", "log_mv", self.batch, self.published, self.plan.output, companion=self.companion
+            "data_mv", "mv", "log_mv", self.batch, self.published, self.plan.output,
+            companion=Companion(COMPANION, "mv", self.net), split=self.split,
         )  # fmt: skip
 
     def states(self, live: bool = False) -> dict[str, SourceState]:
@@ -86,7 +91,7 @@ class Program:
         """One statement in a session of its own, unless the program is for one session."""
         text = render(step.macro, step.arguments)
         self.statements.append(text)
-        session = self.connection.cursor() if self.companion.split else self.connection
+        session = self.connection.cursor() if not self.one_session else self.connection
         session.execute(text)
 
     def change(self, *statements: str) -> None:
