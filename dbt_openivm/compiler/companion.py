@@ -26,10 +26,11 @@ def incremental(program: NodeProgram, states: States, target: Target) -> list[St
     """The incremental program of a node, with the companion rows that `target` asks for."""
     companion = target.companion
     if target.split:
-        splits = isinstance(program, GroupedProgram) and companion_groups.is_split(program, states)
-        if splits and companion is not None:
-            return split_groups(program, states, target)
-        target = replace(target, split=splits and not target.publish)
+        if isinstance(program, GroupedProgram) and companion_groups.is_split(program, states):
+            if companion is not None:
+                return split_groups(program, states, target)
+            return program.incremental(states, replace(target, split=not target.publish))
+        target = replace(target, split=False)
     if companion is None:
         return program.incremental(states, target)
     if not companion.net and is_relative(program):
@@ -89,8 +90,7 @@ def published(program: NodeProgram, steps_of: Steps, target: Target) -> list[Ste
 # --- without temporary tables -----------------------------------------------------------------------------------------
 
 
-def split_groups(program: NodeProgram, states: States, target: Target) -> list[Step]:
-    assert isinstance(program, GroupedProgram)
+def split_groups(program: GroupedProgram, states: States, target: Target) -> list[Step]:
     steps = program.incremental(states, alone(target))
     if not steps:
         return []

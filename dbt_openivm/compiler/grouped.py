@@ -291,6 +291,7 @@ class GroupedProgram(ViewProgram):
         return [keep, self.keep_old(DELTA, target), *merged, *published, drop(DELTA)]
 
     def merged(self, states: Mapping[str, SourceState], source: str, mixed: bool, target: Target) -> list[Step]:
+        """The MERGE, and what recomputes the groups that it leaves stale."""
         steps = [Step("ivm_merge", self.merge_arguments(source, mixed, target), "merge the delta", counts=True)]
         if not self.stale_condition(mixed):
             return steps

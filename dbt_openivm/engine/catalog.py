@@ -22,6 +22,9 @@ ROLES = {"diff": ("copy", "buckets"), "trigger": ()}
 COMPANION = "companion"
 """The kind of a cursor that stands in a view's companion rows, not in the change log of its boundary."""
 
+ALL = 2**63 - 1
+"""A batch after all batches."""
+
 MISSED = -1
 """The generation of a cursor whose consumer cannot follow any more."""
 
@@ -373,9 +376,12 @@ def passed(cursors: Iterable[Cursor], source_key: str) -> int | None:
 
 
 def companion_passed(cursors: Iterable[Cursor], view_key: str) -> int | None:
-    """The batch of a view's companion rows that all registered consumers have passed; None if there are none."""
-    found = (c.cursor for c in cursors if c.source_key == view_key and c.kind == COMPANION)
-    return min(found, default=None)
+    """The batch of a view's companion rows that all registered consumers have passed; None if there are none.
+
+    One that cannot follow any more holds back nothing: it starts anew from the view.
+    """
+    consumers = [c for c in cursors if c.source_key == view_key and c.kind == COMPANION]
+    return min((ALL if c.generation == MISSED else c.cursor for c in consumers), default=None)
 
 
 def _source(row: Row) -> SourceRow | None:

@@ -73,9 +73,9 @@ class Staging:
         name = view if number is None else replace(view, name=node_view(view.name, number))
         row = self.views.get(name.key)
         data, visible, log = row.objects if row else proposed(name)
-        cursors = self.bases.catalog.cursors() if self.views else []
         if number is not None:
             return Target(data.sql, visible.sql, log.sql, 2, publish=True)
+        cursors = self.bases.catalog.cursors() if self.views else []
         companion = None
         if spec.force_view_delta_cascade or companion_passed(cursors, view.key) is not None:
             table = row.companion if row else None

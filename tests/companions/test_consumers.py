@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -181,6 +182,19 @@ def test_a_damaged_table_leaves_consumers_behind(world: World, damage: str) -> N
     assert not reader.complete
 
 
+def test_a_consumer_left_behind_holds_back_nothing(world: World) -> None:
+    for name in ("dead", "live"):
+        world.ivm.register_consumer("mv", name)
+    world.create("mv", "SELECT g, SUM(x) AS s, COUNT(*) AS n FROM t GROUP BY g")
+    world.change("mv", "INSERT INTO t VALUES (6, 6)")
+    world.change("mv", "INSERT INTO t VALUES (7, 7)")
+    assert rows(world) == [(7, 7, 1, 1)]  # nobody can read more than the last ones
+    live = world.ivm.register_consumer("mv", "live")
+    world.change("mv", "INSERT INTO t VALUES (8, 8)")
+    world.change("mv", "INSERT INTO t VALUES (9, 9)")
+    assert rows(world, live.cursor) == [(8, 8, 1, 1), (9, 9, 1, 1)]
+
+
 def test_a_table_dropped_between_two_refreshes_of_one_engine(world: World) -> None:
     world.ivm.register_consumer("mv", "reader")
     world.change("mv", "INSERT INTO t VALUES (1, 1)")
@@ -312,6 +326,16 @@ def test_status_says_what_waits_for_whom(world: World) -> None:
     world.change("mv", "INSERT INTO t VALUES (1, 1)")
     lines = status(world.ivm.session, "memory").splitlines()
     assert any(line.split() == ["main.mv", "companion", "rows", "2", "reader"] for line in lines), lines
+
+
+def test_the_example_of_the_documentation() -> None:
+    page = Path(__file__).parents[2] / "docs" / "companion-rows.md"
+    [example] = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    scope: dict[str, Any] = {}
+    exec(example, scope)
+    assert sorted(scope["rows"]) == [("US", 100, -1), ("US", 150, 1)]
+    assert f"# {sorted(scope['rows'])}" in example
+    scope["con"].close()
 
 
 def test_switches_are_checked() -> None:
