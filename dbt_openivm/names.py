@@ -118,6 +118,18 @@ def delta_table(name: str) -> str:
     return f"{PREFIX}delta_{name}"
 
 
+def old_table(view: str) -> str:
+    return f"{PREFIX}old_{view}"
+
+
+def old_affected_table(view: str) -> str:
+    return f"{PREFIX}old_affected_{view}"
+
+
+def old_snapshot_table(view: str) -> str:
+    return f"{PREFIX}old_snapshot_{view}"
+
+
 def copy_table(name: str) -> str:
     return f"{PREFIX}copy_{name}"
 

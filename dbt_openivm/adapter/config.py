@@ -37,7 +37,8 @@ NOT_NEEDED = {
 }
 
 #: Configs of an ivm_view that are ours, and settings under meta.openivm of what it reads.
-MODEL_SETTINGS = ("refresh_mode", "capture")
+SWITCHES = ("force_view_delta_cascade", "openivm_skip_empty_deltas")
+MODEL_SETTINGS = ("refresh_mode", "capture", *SWITCHES)
 SOURCE_SETTINGS = ("capture",)
 
 #: How much alike two words must be for one to be taken for the other, misspelt.
@@ -55,11 +56,15 @@ class OpenIvmConfig(DuckDBConfig):
         refresh_mode: auto (by cost), incremental (whenever the query allows), strict (an error instead of a full
             refresh), full.
         capture: how changes of this model's sources are found, where a source does not say so itself: diff, trigger.
+        force_view_delta_cascade: keep the companion rows of the last refresh, whether or not a consumer is registered.
+        openivm_skip_empty_deltas: add companion rows up by tuple, so that an unchanged result leaves none.
     """
 
     # dbt reads these annotations at run time, also on Python 3.10.
     refresh_mode: Optional[str] = None  # noqa: UP045
     capture: Optional[str] = None  # noqa: UP045
+    force_view_delta_cascade: Optional[bool] = None  # noqa: UP045
+    openivm_skip_empty_deltas: Optional[bool] = None  # noqa: UP045
 
 
 @dataclass(frozen=True)
@@ -68,6 +73,8 @@ class ViewConfig:
 
     refresh_mode: str
     capture: str
+    force_view_delta_cascade: bool = False
+    skip_empty_deltas: bool = False
 
 
 def view_config(node: Mapping[str, Any]) -> ViewConfig:
@@ -76,13 +83,14 @@ def view_config(node: Mapping[str, Any]) -> ViewConfig:
     Raises:
         ConfigError: with every problem found.
     """
-    problems = [*_choices(node), *_not_needed(node), *_constraints(node)]
+    problems = [*_choices(node), *_switches(node), *_not_needed(node), *_constraints(node)]
     if problems:
         raise ConfigError(
             "\n".join(["The configuration of this ivm_view has problems:", *(f"- {p}" for p in problems)])
         )
     config = node["config"]
-    return ViewConfig(config.get("refresh_mode") or "auto", config.get("capture") or "diff")
+    switches = (bool(config.get(key)) for key in SWITCHES)
+    return ViewConfig(config.get("refresh_mode") or "auto", config.get("capture") or "diff", *switches)
 
 
 def _choices(node: Mapping[str, Any]) -> Iterator[str]:
@@ -90,6 +98,13 @@ def _choices(node: Mapping[str, Any]) -> Iterator[str]:
         value = node["config"].get(key)
         if value is not None and value not in allowed:
             yield f"{key}: got {value!r}, expected one of {', '.join(allowed)}.{_did_you_mean(value, allowed)}"
+
+
+def _switches(node: Mapping[str, Any]) -> Iterator[str]:
+    for key in SWITCHES:
+        value = node["config"].get(key)
+        if value is not None and not isinstance(value, bool):
+            yield f"{key}: got {value!r}, expected true or false."
 
 
 def _not_needed(node: Mapping[str, Any]) -> Iterator[str]:

@@ -193,6 +193,8 @@ class Refresher:
             invocation=None if capture_again else context["invocation_id"],
             origin=node["original_file_path"],
             project=context["project_name"],
+            force_view_delta_cascade=config.force_view_delta_cascade,
+            skip_empty_deltas=config.skip_empty_deltas,
             locate=locator(node, self._root),
         )
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from dbt_openivm.compiler import publish, sql
+from dbt_openivm.compiler import companion, sql
 from dbt_openivm.compiler.algebra import (
     Aggregate,
     Filter,
@@ -259,5 +259,5 @@ PROGRAM = {
 
 def steps(node: PlanNode, states: Mapping[str, SourceState], target: Target) -> list[Step]:
     if node.program.refresh_type == FULL_REFRESH:
-        return publish.full(node.program, states, target)
-    return list(node.program.incremental(states, target))
+        return companion.full(node.program, states, target)
+    return companion.incremental(node.program, states, target)

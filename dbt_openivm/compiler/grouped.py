@@ -12,6 +12,7 @@ from sqlglot import exp
 
 from dbt_openivm.compiler import sql
 from dbt_openivm.compiler.algebra import Aggregate, column, shared_operators
+from dbt_openivm.compiler.companion_groups import snapshot, transitions
 from dbt_openivm.compiler.components import Component, Decomposition, parse
 from dbt_openivm.compiler.fragment import Fragment
 from dbt_openivm.compiler.keys import FLOATING, kept_by_update
@@ -25,7 +26,7 @@ from dbt_openivm.compiler.plan import (
     Target,
 )
 from dbt_openivm.compiler.program import ViewProgram
-from dbt_openivm.compiler.publish import OLD, column_list, drop, dropped, filled, told_apart
+from dbt_openivm.compiler.publish import column_list, drop, dropped, filled, told_apart
 from dbt_openivm.compiler.rules import Context, SourceState, delta, new
 from dbt_openivm.names import COUNT_STAR, HAVING, MULTIPLICITY, quote
 
@@ -164,9 +165,9 @@ class GroupedProgram(ViewProgram):
         context = Context(states, bag=True)
         return sql.text(self.whole(context, new(self.node.core, context)))
 
-    def whole(self, context: Context, fragments: list[Fragment], restrict: bool = False) -> exp.Select:
-        """The state computed from rows; `restrict` keeps only the groups of the temporary table of affected keys."""
-        inner = sql.union_all([self.inner_rows(context, fragment, restrict) for fragment in fragments])
+    def whole(self, context: Context, fragments: list[Fragment], affected: str | None = None) -> exp.Select:
+        """The state computed from rows, of the groups with affected keys (a FROM item) only, if there are any."""
+        inner = sql.union_all([self.inner_rows(context, fragment, affected) for fragment in fragments])
         calls = {name: call.expression for name, call in self.aggregate.calls}
         items = []
         for name, value in self.visible_items:
@@ -186,13 +187,13 @@ class GroupedProgram(ViewProgram):
     def hidden_keys(self) -> list[str]:
         return [key for key in self.key_names if key not in self.shown_columns]
 
-    def inner_rows(self, context: Context, fragment: Fragment, restrict: bool) -> exp.Select:
+    def inner_rows(self, context: Context, fragment: Fragment, affected: str | None) -> exp.Select:
         """Keys and the columns that calls read, one row a row of the core."""
         used = sorted(set().union(*(sql.column_names(call.expression) for _, call in self.aggregate.calls)))
         items = self.keys_of(fragment) + [sql.named(fragment.bind(column(name)), name) for name in used]
         items = sql.at_least_one(items)
         query = fragment.select(items)
-        if restrict and not self.aggregate.scalar:
+        if affected is not None and not self.aggregate.scalar:
             alias = context.alias("affected")
             conditions = [
                 sql.null_safe_equal(fragment.bind(value), sql.qualified(alias, key))
@@ -200,7 +201,7 @@ class GroupedProgram(ViewProgram):
             ]
             query = sql.select(
                 items,
-                [*map(sql.placeable, fragment.sources), sql.table(AFFECTED, alias)],
+                [*map(sql.placeable, fragment.sources), sql.table(affected, alias)],
                 [*(c.copy() for c in fragment.conditions), *conditions],
             )
         return query
@@ -278,22 +279,34 @@ class GroupedProgram(ViewProgram):
 
     def merge(self, states: Mapping[str, SourceState], query: str, mixed: bool, target: Target) -> list[Step]:
         """Add the delta to the state in one MERGE; recompute the groups it left stale."""
-        steps: list[Step] = []
-        source = f"({query})"
-        if target.publish:
-            steps.append(Step("ivm_keep_query", {"name": DELTA, "query": query}, "compute the delta"))
-            steps.append(self.publish_groups(target) if self.shows_keys_only else self.keep_old(DELTA, target))
-            source = DELTA
-        steps.append(Step("ivm_merge", self.merge_arguments(source, mixed, target), "merge the delta", counts=True))
-        if self.stale_condition(mixed):
-            steps += [
-                *self.find_stale(target),
-                self.replace_affected(states, target, after=STALE),
-                drop(AFFECTED, STALE),
-            ]
-        if target.publish and not self.shows_keys_only:
-            steps += [self.publish_changes(DELTA, target), drop(OLD)]
-        return [*steps, drop(DELTA)] if target.publish else steps
+        if target.companion is None and not target.publish:
+            return self.merged(states, f"({query})", mixed, target)
+        keep = Step("ivm_keep_query", {"name": DELTA, "query": query}, "compute the delta")
+        merged = self.merged(states, DELTA, mixed, target)
+        if target.companion is not None:
+            return [keep, *snapshot(self, DELTA, target), *merged, *transitions(self, target), drop(DELTA)]
+        if self.shows_keys_only:
+            return [keep, self.publish_groups(target), *merged, drop(DELTA)]
+        published = [self.publish_changes(DELTA, target), drop(target.old)]
+        return [keep, self.keep_old(DELTA, target), *merged, *published, drop(DELTA)]
+
+    def merged(self, states: Mapping[str, SourceState], source: str, mixed: bool, target: Target) -> list[Step]:
+        """The MERGE, and what recomputes the groups that it leaves stale."""
+        steps = [Step("ivm_merge", self.merge_arguments(source, mixed, target), "merge the delta", counts=True)]
+        if not self.stale_condition(mixed):
+            return steps
+        stale = {"name": AFFECTED, "target": target.data, "keys": self.held_keys, "stale": quote(STALE)}
+        if target.split:
+            held = ", ".join(f"{held} AS {key}" for held, key in self.held_keys)
+            affected = f"(SELECT {held} FROM {target.data} WHERE {quote(STALE)})"
+            return [*steps, self.count_stale(target), self.replace_affected(states, target, STALE, affected)]
+        return [
+            *steps,
+            self.count_stale(target),  # mostly there are none
+            Step("ivm_find_stale", stale, "find stale groups", after=STALE),
+            self.replace_affected(states, target, after=STALE),
+            drop(AFFECTED, STALE),
+        ]
 
     @cached_property
     def shows_keys_only(self) -> bool:
@@ -308,7 +321,7 @@ class GroupedProgram(ViewProgram):
             "version": target.version,
             "target": target.data,
             "source": DELTA,
-            "keys": [(quote(self.key_columns[key]), quote(key)) for key in self.key_names],
+            "keys": self.held_keys,
             "count": (self.count_column, quote(COUNT_STAR)),
         }
         return Step("ivm_publish_groups", arguments, "publish the groups that come and go")
@@ -325,7 +338,7 @@ class GroupedProgram(ViewProgram):
         return {
             "target": target.data,
             "source": source,
-            "keys": [(quote(self.key_columns[key]), quote(key)) for key in self.key_names],
+            "keys": self.held_keys,
             "count": (self.count_column, quote(COUNT_STAR)) if mixed else None,
             "updates": [(quote(name), value) for name, value in updates.items()],
             "inserts": [(quote(name), value) for name, value in inserts.items()],
@@ -371,23 +384,24 @@ class GroupedProgram(ViewProgram):
         arguments = {"target": target.data, "stale": quote(STALE)}
         return Step("ivm_count_stale", arguments, "count stale groups", returns=(STALE,))
 
-    def find_stale(self, target: Target) -> list[Step]:
-        """Mostly there are none, and one count says so."""
-        keys = [(quote(self.key_columns[key]), quote(key)) for key in self.key_names]
-        arguments = {"name": AFFECTED, "target": target.data, "keys": keys, "stale": quote(STALE)}
-        return [self.count_stale(target), Step("ivm_find_stale", arguments, "find stale groups", after=STALE)]
+    @cached_property
+    def held_keys(self) -> list[tuple[str, str]]:
+        """(column of the state, key), as SQL."""
+        return [(quote(self.key_columns[key]), quote(key)) for key in self.key_names]
 
-    def replace_affected(self, states: Mapping[str, SourceState], target: Target, after: str | None) -> Step:
-        """Recompute the groups in the temporary table of affected keys: replace, insert, or delete what is gone."""
+    def replace_affected(
+        self, states: Mapping[str, SourceState], target: Target, after: str | None, affected: str = AFFECTED
+    ) -> Step:
+        """Recompute the groups with affected keys (a FROM item): replace, insert, or delete what is gone."""
         context = Context(states, bag=True)
-        query = sql.text(self.whole(context, new(self.node.core, context), restrict=True))
+        query = sql.text(self.whole(context, new(self.node.core, context), affected))
         held = {self.key_columns[key] for key in self.key_names}
         columns = [name for name in self.state_columns if name not in held]
         arguments = {
             "target": target.data,
-            "affected": AFFECTED,
+            "affected": affected,
             "query": query,
-            "keys": [(quote(self.key_columns[key]), quote(key)) for key in self.key_names],
+            "keys": self.held_keys,
             "count": self.count_column,
             "columns": column_list(columns),
         }
@@ -414,12 +428,14 @@ class GroupedProgram(ViewProgram):
         inner = sql.union_all([fragment.select(self.keys_of(fragment)) for fragment in fragments])
         keys = [column(key) for key in self.key_names]
         query = sql.text(sql.select(keys, [sql.derived(inner, "openivm_rows")], group=[key.copy() for key in keys]))
+        if target.split:
+            return [self.replace_affected(states, target, None, f"({query})")]
         steps = [Step("ivm_keep_query", {"name": AFFECTED, "query": query}, "find the affected groups")]
         if target.publish:
             steps.append(self.keep_old(AFFECTED, target))
         steps.append(self.replace_affected(states, target, after=None))
         if target.publish:
-            steps += [self.publish_changes(AFFECTED, target), drop(OLD)]
+            steps += [self.publish_changes(AFFECTED, target), drop(target.old)]
         return [*steps, drop(AFFECTED)]
 
     def update_single(self, states: Mapping[str, SourceState], query: str, mixed: bool, target: Target) -> list[Step]:
@@ -452,26 +468,25 @@ class GroupedProgram(ViewProgram):
     def published_single(self, steps: list[Step], target: Target) -> list[Step]:
         if not target.publish:
             return steps
-        return [self.keep_old(None, target), *steps, self.publish_changes(None, target), drop(OLD)]
+        return [self.keep_old(None, target), *steps, self.publish_changes(None, target), drop(target.old)]
 
     # --- publishing ------------------------------------------------------------------------------------------------
 
     def keep_old(self, affected: str | None, target: Target) -> Step:
-        return Step("ivm_keep_rows", {"name": OLD, **self.visible_rows(affected, target)}, "keep the old rows")
+        return Step("ivm_keep_rows", {"name": target.old, **self.visible_rows(affected, target)}, "keep the old rows")
 
-    def publish_changes(self, affected: str | None, target: Target) -> Step:
+    def publish_changes(self, affected: str | None, target: Target, old: str | None = None) -> Step:
         rows = told_apart(self.names, target)
         new = self.visible_rows(affected, target)
-        arguments = {"log": target.log, "old": OLD, "version": target.version, "rows": rows, **new}
+        arguments = {"log": target.log, "old": old or target.old, "version": target.version, "rows": rows, **new}
         return Step("ivm_publish", arguments, "publish the changed rows")
 
     def visible_rows(self, affected: str | None, target: Target) -> dict[str, object]:
-        keys = [(quote(self.key_columns[key]), quote(key)) for key in self.key_names]
         return {
             "source": target.data,
             "columns": column_list(self.names),
             "affected": affected,
-            "keys": keys,
+            "keys": self.held_keys,
             "having": None if self.having_column is None else quote(self.having_column),
         }
 

@@ -16,7 +16,7 @@ from dbt_openivm.compiler.algebra import Asof, Keyed, column, shared_operators
 from dbt_openivm.compiler.fragment import Fragment
 from dbt_openivm.compiler.plan import ASOF_JOIN, WINDOW_PARTITION, Step, Target
 from dbt_openivm.compiler.program import ViewProgram
-from dbt_openivm.compiler.publish import OLD, column_list, drop, dropped, filled, told_apart
+from dbt_openivm.compiler.publish import column_list, drop, dropped, filled, told_apart
 from dbt_openivm.compiler.rules import Context, SourceState, delta, keyed_rows, new
 from dbt_openivm.names import quote
 
@@ -98,7 +98,7 @@ class KeyedProgram(ViewProgram):
         held = {"affected": affected, "keys": keys, "having": None}
         rows = {"source": target.data, "columns": column_list(self.names), **held}
         if target.publish:
-            steps.append(Step("ivm_keep_rows", {"name": OLD, **rows}, "keep the old rows"))
+            steps.append(Step("ivm_keep_rows", {"name": target.old, **rows}, "keep the old rows"))
         query = self.rows(Context(states, bag=True), restrict=True)
         steps += [
             Step("ivm_delete_affected", {"target": target.data, **held}, "delete the rows of the affected keys"),
@@ -111,8 +111,8 @@ class KeyedProgram(ViewProgram):
         ]
         if target.publish:
             compared = {"rows": told_apart(self.names, target)}
-            difference = {"log": target.log, "old": OLD, "version": target.version, **rows, **compared}
-            steps += [Step("ivm_publish", difference, "publish the changed rows"), drop(OLD)]
+            difference = {"log": target.log, "old": target.old, "version": target.version, **rows, **compared}
+            steps += [Step("ivm_publish", difference, "publish the changed rows"), drop(target.old)]
         return [*steps, *([drop(AFFECTED), *dropped(context)] if keys else [])]
 
     def touched(self, deltas: list[list[Fragment]]) -> exp.Expr:

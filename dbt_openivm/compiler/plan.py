@@ -60,6 +60,21 @@ class Step:
 
 
 @dataclass(frozen=True)
+class Companion:
+    """The companion rows that a refresh writes: signed old and new rows of the view, for readers outside the catalog.
+
+    Attributes:
+        table: `openivm_delta_<view>`, as SQL.
+        view: the view's bare name; temporary tables are named after it.
+        net: whether rows are added up by tuple, so that an unchanged result leaves none (`openivm_skip_empty_deltas`).
+    """
+
+    table: str
+    view: str
+    net: bool = False
+
+
+@dataclass(frozen=True)
 class Target:
     """The objects of a node, as SQL, at one refresh.
 
@@ -70,6 +85,10 @@ class Target:
         version: the batch under which this refresh publishes.
         publish: whether anyone consumes the boundary's delta.
         columns: the visible columns; empty where their types are not known yet.
+        old: the temporary table in which a program keeps old rows.
+        companion: the companion rows to write; None where nobody wants them.
+        split: whether each statement may run in a session of its own, which no temporary table outlives. Aggregates
+            do without, unless a join below needs one; others do not.
     """
 
     data: str
@@ -78,6 +97,9 @@ class Target:
     version: int
     publish: bool
     columns: tuple[Column, ...] = ()
+    old: str = "openivm_old"
+    companion: Companion | None = None
+    split: bool = False
 
 
 class NodeProgram(ABC):

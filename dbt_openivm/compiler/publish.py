@@ -10,8 +10,6 @@ from dbt_openivm.compiler.plan import NodeProgram, Step, Target
 from dbt_openivm.compiler.rules import Context, SourceState
 from dbt_openivm.names import quote
 
-OLD = "openivm_old"
-
 
 def column_list(names: Sequence[str]) -> list[str]:
     return [quote(name) for name in names]
@@ -57,7 +55,7 @@ def full(program: NodeProgram, states: Mapping[str, SourceState], target: Target
     keep = Step(
         "ivm_keep_rows",
         {
-            "name": OLD,
+            "name": target.old,
             "source": target.visible,
             "affected": None,
             "keys": [],
@@ -70,7 +68,7 @@ def full(program: NodeProgram, states: Mapping[str, SourceState], target: Target
         "log": target.log,
         "columns": column_list(program.visible_columns()),
         "rows": told_apart(program.visible_columns(), target),
-        "old": OLD,
+        "old": target.old,
         "source": target.visible,
         "affected": None,
         "keys": [],
@@ -78,7 +76,13 @@ def full(program: NodeProgram, states: Mapping[str, SourceState], target: Target
         "version": target.version,
     }
     shown = [boundary(program, target)] if reshape else []
-    return [keep, create, *shown, Step("ivm_publish", difference, "publish the difference", counts=True), drop(OLD)]
+    return [
+        keep,
+        create,
+        *shown,
+        Step("ivm_publish", difference, "publish the difference", counts=True),
+        drop(target.old),
+    ]
 
 
 def filled(context: Context) -> list[Step]:

@@ -14,7 +14,7 @@ from dbt_openivm.compiler.algebra import TopK, column
 from dbt_openivm.compiler.bag import BagProgram
 from dbt_openivm.compiler.plan import TOP_K, Step, Target
 from dbt_openivm.compiler.program import ViewProgram
-from dbt_openivm.compiler.publish import OLD, column_list, drop, told_apart
+from dbt_openivm.compiler.publish import column_list, drop, told_apart
 from dbt_openivm.compiler.rules import SourceState
 from dbt_openivm.compiler.rules.top_k import first_rows
 
@@ -61,10 +61,10 @@ class TopKProgram(ViewProgram):
             "having": None,
         }
         compared = {"rows": told_apart(self.names, target)}
-        difference = {"log": target.log, "old": OLD, "version": target.version, **shown, **compared}
+        difference = {"log": target.log, "old": target.old, "version": target.version, **shown, **compared}
         return [
-            Step("ivm_keep_rows", {"name": OLD, **shown}, "keep the old rows"),
+            Step("ivm_keep_rows", {"name": target.old, **shown}, "keep the old rows"),
             *steps,
             Step("ivm_publish", difference, "publish the changed rows"),
-            drop(OLD),
+            drop(target.old),
         ]

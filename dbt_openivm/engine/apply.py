@@ -8,16 +8,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from dbt_openivm.compiler import publish
+from dbt_openivm.compiler import companion, publish
 from dbt_openivm.compiler.clock import CLOCK
 from dbt_openivm.compiler.facts import BASE, VISIBLE, Column
-from dbt_openivm.compiler.plan import FULL_REFRESH, PlanNode, RefreshPlan, Step, Target
+from dbt_openivm.compiler.plan import FULL_REFRESH, Companion, PlanNode, RefreshPlan, Step, Target
 from dbt_openivm.compiler.rules import SourceState
 from dbt_openivm.compiler.rules.temporal import clock_state
 from dbt_openivm.compiler.split import node_key
 from dbt_openivm.engine import cost
 from dbt_openivm.engine.catalog import Catalog, Cursor, ViewRow
 from dbt_openivm.engine.clock import Clock, Crossings, clock_cursor, instant
+from dbt_openivm.engine.companions import Companions
 from dbt_openivm.engine.planning import digest, types_to_json
 from dbt_openivm.engine.prepare import BUILD, DAMAGED, REBUILD, REFRESH, Prepared
 from dbt_openivm.engine.render import Renderer
@@ -62,6 +63,8 @@ class Application:
         self.prepared = prepared
         self.outline = prepared.outline
         self.runner = Runner(session, render)
+        self.companions = Companions(session, catalog, render)
+        self.companion: RelationName | None = None
         self.touched: dict[str, ViewRow] = {}
         self.crossings: Crossings | None = None
         self.parents = self.read_parents()
@@ -71,6 +74,7 @@ class Application:
         return self.prepared.plan
 
     def run(self) -> RefreshResult:
+        self.companion = self.find_companion()
         outcome = self.refresh() if self.prepared.action == REFRESH else self.build(self.prepared.reason)
         if not self.prepared.user_view_ours:
             self.create_user_view()
@@ -121,6 +125,26 @@ class Application:
             key: (self.prepared.currents[key], row.objects["delta"].sql) for key, row in self.prepared.sources.items()
         }
         return {**bases, **{key: (row.visible.sql, row.log.sql) for key, row in self.parents.items()}}
+
+    def find_companion(self) -> RelationName | None:
+        """The table that this refresh writes companion rows to; None if nobody wants them, or all is built anew."""
+        root, wanted = self.prepared.root, self.prepared.keeps_companion
+        if root is None or not (wanted or root.companion):
+            return None
+        if wanted and self.prepared.companion_whole:
+            return root.companion
+        if wanted and self.prepared.action != REFRESH:
+            return None
+        if not wanted:
+            self.companions.drop(root)
+        elif self.prepared.companion_passed is not None:
+            # somebody dropped or altered the table, or forgot where it is: registering makes it
+            self.catalog.leave_consumers_behind(root.key)
+        found = self.companions.create(root) if wanted else None
+        # a quick refresh will take this for what it finds
+        self.prepared.family = {**self.prepared.family, root.key: replace(root, companion=found)}
+        self.prepared.companion_whole = wanted
+        return found
 
     # --- refresh -----------------------------------------------------------------------------------------------------
 
@@ -181,16 +205,16 @@ class Application:
             if self.crossings is not None and not full:
                 self.crossings.find_late(node, states)
                 states.update(self.crossings.states)
-            steps = publish.full(node.program, states, target) if full else self.program(node, states, target)
+            steps = companion.full(node.program, states, target) if full else self.program(node, states, target)
             if steps:
-                self.clean_log(row, target)
+                self.clean_logs(row, target)
                 self.runner.run(steps)
                 self.touch(row, target, self.catalog.count_rows(row))
             if node.number is not None:
                 states[node_key(node.number)] = self.node_state(
                     row, target if steps else replace(target, version=row.version)
                 )
-        return None if full and not target.publish else self.runner.changed
+        return None if full and not is_followed(target) else self.runner.changed
 
     def touch(self, row: ViewRow, target: Target, count: int) -> None:
         """Note that a node has changed, and how many rows its state has now."""
@@ -199,19 +223,31 @@ class Application:
 
     def program(self, node: PlanNode, states: Sources, target: Target) -> Sequence[Step]:
         """The incremental program of one node."""
-        return node.program.incremental(states, target)
+        return companion.incremental(node.program, states, target)
 
     def target(self, node: PlanNode, row: ViewRow) -> Target:
         # A consumer that registers while this refresh runs finds out from `log_start` that it cannot follow.
         consumed = node.number is not None or self.prepared.passed is not None
-        return Target(row.data.sql, row.visible.sql, row.log.sql, row.version + 1, consumed, row.columns)
+        return Target(
+            row.data.sql, row.visible.sql, row.log.sql, row.version + 1, consumed, row.columns,
+            companion=None if node.number is not None else self.companion_rows(),
+        )  # fmt: skip
 
-    def clean_log(self, row: ViewRow, target: Target) -> None:
-        """Remove what every consumer has passed; only this view's own refresh ever deletes from its log."""
-        if not target.publish:
-            return
-        passed = row.version if row.owner is not None else self.prepared.passed
-        self.session.execute(f"DELETE FROM {row.log.sql} WHERE openivm_batch <= {passed}")
+    def companion_rows(self) -> Companion | None:
+        spec = self.prepared.spec
+        if self.companion is None:
+            return None
+        return Companion(self.companion.sql, spec.name.name, net=spec.skip_empty_deltas)
+
+    def clean_logs(self, row: ViewRow, target: Target) -> None:
+        """Remove what every consumer has passed; only this view's own refresh ever deletes from its logs."""
+        if target.publish:
+            passed = row.version if row.owner is not None else self.prepared.passed
+            self.session.execute(f"DELETE FROM {row.log.sql} WHERE openivm_batch <= {passed}")
+        if target.companion:
+            consumed = self.prepared.companion_passed
+            passed = row.version if consumed is None else consumed
+            self.session.execute(f"DELETE FROM {target.companion.table} WHERE openivm_batch <= {passed}")
 
     def node_state(self, row: ViewRow, target: Target) -> SourceState:
         """An internal node as its reader sees it: its published delta is the batch just written."""
@@ -251,17 +287,24 @@ class Application:
         follows = old is not None and not lost and self.can_follow(old, node) and self.intact(old)
         row = self.new_row(node, old, keep_generation=follows)
         publishes = follows and node.number is None and self.prepared.passed is not None
-        target = Target(row.data.sql, row.visible.sql, row.log.sql, row.version, publishes, self.plan.output)
-        if publishes:
-            self.runner.run(publish.full(node.program, states, target, reshape=True))
+        target = Target(
+            row.data.sql, row.visible.sql, row.log.sql, row.version, publishes, self.plan.output,
+            companion=self.companion_rows() if follows and node.number is None else None,
+        )  # fmt: skip
+        if is_followed(target):
+            self.runner.run(companion.full(node.program, states, target, reshape=True))
         else:
             self.runner.run(publish.build(node.program, states, target))
+        if not publishes:
             self.runner.run([Step("ivm_create_log", {"log": row.log.sql, "source": row.visible.sql}, "create the log")])
             row = replace(row, log_start=row.version)
         [(count,)] = self.session.execute(f"SELECT count(*) FROM {row.data.sql}")
         state = tuple(Column(r[0], r[1]) for r in self.session.execute(f"DESCRIBE {row.data.sql}"))
         row = replace(row, columns=self.columns_of(node, row), state=state, row_count=int(count))
         self.catalog.put_view(row)
+        if node.number is None and self.prepared.keeps_companion and not target.companion:
+            self.catalog.leave_consumers_behind(row.key)
+            self.companions.create(row)
         return row
 
     def can_follow(self, old: ViewRow, node: PlanNode) -> bool:
@@ -302,6 +345,7 @@ class Application:
             sources=json.dumps(sorted(sources)) if is_root else "[]",
             volatile=self.plan.volatile,
             project=spec.project,
+            companion=None if old is None else old.companion,
         )
 
     def name_of(self, number: int | None) -> str:
@@ -376,6 +420,11 @@ class Application:
         return self.objects(None, self.prepared.root)[1].sql
 
 
+def is_followed(target: Target) -> bool:
+    """Whether anybody reads how the view changed."""
+    return target.publish or target.companion is not None
+
+
 def shape_query(key: str, log: str, cursor: int, version: int) -> str:
     """One row (key, rows inserted, rows deleted, all weights are one, rows after the version)."""
     inside = f"openivm_batch > {cursor} AND openivm_batch <= {version}"
@@ -403,5 +452,7 @@ def drop_views(session: Session, catalog: Catalog, rows: Sequence[ViewRow]) -> N
         session.execute(f"DROP VIEW IF EXISTS {row.visible.sql}")
         session.execute(f"DROP TABLE IF EXISTS {row.data.sql}")
         session.execute(f"DROP TABLE IF EXISTS {row.log.sql}")
+        if row.companion is not None:
+            session.execute(f"DROP TABLE IF EXISTS {row.companion.sql}")
     if rows:
         catalog.delete_views([row.key for row in rows])

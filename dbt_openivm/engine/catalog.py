@@ -19,6 +19,15 @@ NOW = "now()::TIMESTAMP"
 ROLES = {"diff": ("copy", "buckets"), "trigger": ()}
 """The objects of each kind of capture, besides its change log."""
 
+COMPANION = "companion"
+"""The kind of a cursor that stands in a view's companion rows, not in the change log of its boundary."""
+
+ALL = 2**63 - 1
+"""A batch after all batches."""
+
+MISSED = -1
+"""The generation of a cursor whose consumer cannot follow any more."""
+
 
 def columns_to_json(columns: Iterable[Column]) -> str:
     return json.dumps([[column.name, column.type] for column in columns])
@@ -53,6 +62,7 @@ class ViewRow:
     sources: str = "[]"
     volatile: bool = False
     project: str | None = None
+    companion: RelationName | None = None
 
     @property
     def objects(self) -> tuple[RelationName, ...]:
@@ -193,7 +203,7 @@ class Catalog:
         rows = self.session.execute(
             "SELECT view_key, view_database, view_schema, view_name, owner, definition, fingerprint, refresh_type, "
             "reason, internal_schema, data_table, visible_view, delta_table, columns, state, version, log_start, "
-            "generation, row_count, digest, types, sources, volatile, project "
+            "generation, row_count, digest, types, sources, volatile, project, companion_table "
             f"FROM {self.table('openivm_views')} WHERE {condition}"
         )
         return [view for view in map(self._view, rows) if view is not None]
@@ -204,6 +214,7 @@ class Catalog:
         if None in (*row[:4], *row[5:8], *row[9:19], *row[20:23]):
             return None
         data, visible, log = (RelationName(self.database, row[9], name) for name in row[10:13])
+        companion = RelationName(self.database, row[9], row[24]) if row[24] else None
         try:
             columns, state = columns_from_json(row[13]), columns_from_json(row[14])
             json.loads(row[21])
@@ -214,7 +225,7 @@ class Catalog:
         return ViewRow(
             row[0], RelationName(row[1], row[2], row[3]), owner, definition, fingerprint, refresh_type, reason, data,
             visible, log, columns, state, version, log_start, generation, row_count, digest, row[20], row[21],
-            bool(row[22]), row[23],
+            bool(row[22]), row[23], companion,
         )  # fmt: skip
 
     def view(self, key: str) -> ViewRow | None:
@@ -233,6 +244,7 @@ class Catalog:
             view.refresh_type, view.reason, view.data.schema, view.data.name, view.visible.name, view.log.name,
             columns_to_json(view.columns), columns_to_json(view.state), view.version, view.log_start, view.generation,
             view.row_count, view.digest, view.types, view.sources, view.volatile, view.project,
+            view.companion and view.companion.name,
         )  # fmt: skip
         self.session.execute(f"INSERT INTO {self.table('openivm_views')} VALUES ({values}, {NOW}, {NOW})")
 
@@ -253,6 +265,13 @@ class Catalog:
         listed = ", ".join(map(literal, keys))
         for table in ("openivm_views", "openivm_delta_tables"):
             self.session.execute(f"DELETE FROM {self.table(table)} WHERE view_key IN ({listed})")
+
+    def set_companion(self, view_key: str, table: str | None) -> None:
+        """Note the name of a view's companion table, None if it has none."""
+        self.session.execute(
+            f"UPDATE {self.table('openivm_views')} SET companion_table = {_value(table)} "
+            f"WHERE view_key = {literal(view_key)}"
+        )
 
     # --- sources -----------------------------------------------------------------------------------------------------
 
@@ -289,6 +308,33 @@ class Catalog:
             f"FROM {self.table('openivm_delta_tables')} WHERE {condition}"
         )
         return [cursor for cursor in map(_cursor, rows) if cursor is not None]
+
+    def consumers(self, view_key: str) -> list[Cursor]:
+        """The registered consumers of a view's companion rows."""
+        where = f"source_kind = {literal(COMPANION)} AND source_key = {literal(view_key)}"
+        return self.cursors(f"{where} ORDER BY view_key")
+
+    def put_consumer(self, cursor: Cursor) -> None:
+        """Register a consumer, or where it is now; one that cannot follow any more has the generation `MISSED`."""
+        self.delete_consumer(cursor.view_key, cursor.source_key)
+        values = _values(
+            cursor.view_key, cursor.source_key, cursor.kind, cursor.cursor, cursor.generation,
+            columns_to_json(cursor.columns),
+        )  # fmt: skip
+        self.session.execute(f"INSERT INTO {self.table('openivm_delta_tables')} VALUES ({values})")
+
+    def delete_consumer(self, name: str, view_key: str) -> None:
+        self.session.execute(
+            f"DELETE FROM {self.table('openivm_delta_tables')} WHERE view_key = {literal(name)} "
+            f"AND source_key = {literal(view_key)} AND source_kind = {literal(COMPANION)}"
+        )
+
+    def leave_consumers_behind(self, view_key: str) -> None:
+        """Tell every consumer of a view's companion rows that some are lost."""
+        self.session.execute(
+            f"UPDATE {self.table('openivm_delta_tables')} SET generation = {MISSED} "
+            f"WHERE source_key = {literal(view_key)} AND source_kind = {literal(COMPANION)}"
+        )
 
     def put_cursors(self, view_key: str, cursors: Iterable[Cursor]) -> None:
         table = self.table("openivm_delta_tables")
@@ -335,8 +381,18 @@ class Catalog:
 
 
 def passed(cursors: Iterable[Cursor], source_key: str) -> int | None:
-    """The batch of a source that all its registered consumers have passed; None if it has none."""
-    return min((cursor.cursor for cursor in cursors if cursor.source_key == source_key), default=None)
+    """The batch of a source that all views which read it have passed; None if none reads it."""
+    found = (c.cursor for c in cursors if c.source_key == source_key and c.kind != COMPANION)
+    return min(found, default=None)
+
+
+def companion_passed(cursors: Iterable[Cursor], view_key: str) -> int | None:
+    """The batch of a view's companion rows that all registered consumers have passed; None if there are none.
+
+    One that cannot follow any more holds back nothing: it starts anew from the view.
+    """
+    consumers = [c for c in cursors if c.source_key == view_key and c.kind == COMPANION]
+    return min((ALL if c.generation == MISSED else c.cursor for c in consumers), default=None)
 
 
 def _source(row: Row) -> SourceRow | None:

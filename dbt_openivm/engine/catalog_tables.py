@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 #: Raised when the layout below changes; a database with another number is refused with a message.
-CATALOG_VERSION = 2
+CATALOG_VERSION = 3
 
 TABLES: dict[str, str] = {
     "openivm_catalog": """
@@ -36,6 +36,7 @@ TABLES: dict[str, str] = {
         sources VARCHAR,         -- JSON: keys of the sources: as many cursors must be there
         volatile BOOLEAN,        -- whether the result may change without a change of data
         project VARCHAR,         -- the dbt project whose model it is; NULL for one made with the engine API
+        companion_table VARCHAR, -- in internal_schema; NULL while nobody wants companion rows
         created_at TIMESTAMP,
         refreshed_at TIMESTAMP   -- when the version was raised; later refreshes are in the history
     """,
@@ -50,9 +51,9 @@ TABLES: dict[str, str] = {
         generation BIGINT        -- raised when changes may have been missed: consumers rebuild
     """,
     "openivm_delta_tables": """
-        view_key VARCHAR,
+        view_key VARCHAR,        -- of a view; for source_kind companion, the name of a consumer
         source_key VARCHAR,      -- of a base, or view_key of a parent or node
-        source_kind VARCHAR,     -- base, visible, node
+        source_kind VARCHAR,     -- base, visible, node, clock, companion
         cursor BIGINT,           -- the view has consumed the batches up to this one
         generation BIGINT,
         columns VARCHAR          -- JSON: [[name, type], ...] that the view uses

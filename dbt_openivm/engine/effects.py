@@ -54,6 +54,13 @@ EFFECTS: Mapping[str, Effect] = {
     "ivm_replace_groups": Effect(MERGE, "target", ("affected",), query=True),
     "ivm_replace_single": Effect(UPDATE, "target", query=True),
     "ivm_update_single": Effect(UPDATE, "target", ("source",)),
+    "ivm_companion_copy": Effect(INSERT, "companion", ("log",)),
+    "ivm_companion_delete": Effect(DELETE, "companion"),
+    "ivm_companion_inline": Effect(INSERT, "companion", ("companion", "target", "source")),
+    "ivm_companion_net": Effect(INSERT, "target", ("companion",)),
+    "ivm_companion_relative": Effect(INSERT, "companion", ("source",)),
+    "ivm_companion_renumber": Effect(UPDATE, "companion"),
+    "ivm_companion_rows": Effect(INSERT, "companion", ("source", "affected")),
     "ivm_drop_temporary": Effect(DROP, "name"),
 }
 

@@ -10,7 +10,7 @@ from dbt_openivm.engine.database import check_writable
 from dbt_openivm.engine.maintain import Maintainer
 from dbt_openivm.engine.render import render
 from dbt_openivm.engine.session import DuckDBSession
-from dbt_openivm.engine.types import CAPTURES, REFRESH_MODES, RefreshResult, ViewInfo, ViewSpec
+from dbt_openivm.engine.types import CAPTURES, REFRESH_MODES, Consumer, RefreshResult, ViewInfo, ViewSpec
 from dbt_openivm.errors import ConfigError, QueryError
 from dbt_openivm.names import RelationName, literal, parse_name, quote
 
@@ -30,6 +30,9 @@ class IvmEngine:
         clock: what time it is, for tests of views that read the clock: a refresh takes now(), current_date and their
             kin at the moment that this returns, an aware datetime. None is DuckDB's own time, that of the transaction.
             What is refreshed in full always has DuckDB's own.
+        force_view_delta_cascade: keep the companion rows of every view's last refresh, whether or not a consumer is
+            registered.
+        skip_empty_deltas: add companion rows up by tuple, so that an unchanged result leaves none.
 
     Example:
         >>> import duckdb
@@ -52,14 +55,19 @@ class IvmEngine:
         captures: Mapping[str, str] | None = None,
         refresh_mode: str = "auto",
         clock: Clock | None = None,
+        force_view_delta_cascade: bool = False,
+        skip_empty_deltas: bool = False,
     ) -> None:
-        check(connection, capture, captures, refresh_mode)
+        switches = {"force_view_delta_cascade": force_view_delta_cascade, "skip_empty_deltas": skip_empty_deltas}
+        check(connection, capture, captures, refresh_mode, switches)
         self.session = DuckDBSession(connection)
         [(self.database,)] = self.session.execute("SELECT current_database()")
         check_writable(self.session, self.database)
         self.capture = capture
         self.captures = {self.resolve(name).key: kind for name, kind in (captures or {}).items()}
         self.refresh_mode = refresh_mode
+        self.force_view_delta_cascade = force_view_delta_cascade
+        self.skip_empty_deltas = skip_empty_deltas
         self.maintainer = Maintainer(self.session, self.database, render, clock)
         self.maintainer.setup()
 
@@ -97,12 +105,47 @@ class IvmEngine:
         """Remove a view and everything kept for it."""
         self.maintainer.drop_view(self.view_name(name))
 
+    def register_consumer(self, view: str, consumer: str) -> Consumer:
+        """Keep companion rows of a view for a reader that says itself how far it has come (`acknowledge`).
+
+        Args:
+            consumer: its name, without dots. One that is registered already stays where it is.
+
+        Raises:
+            QueryError: there is no such view.
+            ConfigError: the name cannot be a consumer's.
+        """
+        return self.maintainer.register_consumer(self.view_name(view), consumer)
+
+    def acknowledge(self, view: str, consumer: str, version: int) -> Consumer:
+        """Note that a consumer has the companion rows up to a batch; what all have is removed by the next refresh.
+
+        Raises:
+            ConfigError: there is no such consumer, it has missed rows, or the batch is not there.
+        """
+        return self.maintainer.acknowledge(self.view_name(view), consumer, version)
+
+    def consumers(self, view: str) -> list[Consumer]:
+        """The registered consumers of a view's companion rows, by name."""
+        return self.maintainer.companions.consumers(self.view_name(view).key)
+
+    def unregister_consumer(self, view: str, consumer: str) -> None:
+        """Forget a consumer; with the last one the companion rows go.
+
+        Raises:
+            ConfigError: there is no such consumer.
+        """
+        self.maintainer.unregister_consumer(self.view_name(view), consumer, self.force_view_delta_cascade)
+
     # -----------------------------------------------------------------------------------------------------------------
 
     def spec(self, view: RelationName, sql: str, full: bool = False) -> ViewSpec:
         if not isinstance(sql, str):
             raise QueryError(f"The query of a view is {sql!r}, expected the text of one SELECT.")
-        return ViewSpec(view, sql, self.refresh_mode, full, self.capture, self.captures)
+        return ViewSpec(
+            view, sql, self.refresh_mode, full, self.capture, self.captures,
+            force_view_delta_cascade=self.force_view_delta_cascade, skip_empty_deltas=self.skip_empty_deltas,
+        )  # fmt: skip
 
     def view_name(self, name: str) -> RelationName:
         """The name of a view.
@@ -163,7 +206,9 @@ class IvmEngine:
         return self.session.current_schema()
 
 
-def check(connection: object, capture: object, captures: object, refresh_mode: object) -> None:
+def check(
+    connection: object, capture: object, captures: object, refresh_mode: object, switches: Mapping[str, object]
+) -> None:
     """Refuse settings that do not exist, all at once.
 
     Raises:
@@ -184,5 +229,10 @@ def check(connection: object, capture: object, captures: object, refresh_mode: o
     ]
     if refresh_mode not in REFRESH_MODES:
         problems.append(f"refresh_mode is {refresh_mode!r}, expected one of {', '.join(REFRESH_MODES)}")
+    problems += [
+        f"{name} is {value!r}, expected True or False"
+        for name, value in switches.items()
+        if not isinstance(value, bool)
+    ]
     if problems:
         raise ConfigError("; ".join(problems))

@@ -305,6 +305,7 @@ def _mentioned(reader: Reader) -> set[str]:
     known = {name.key for source in reader.sources().values() for name in source.objects.values()}
     for view in reader.views():
         known |= {view.data.key, view.visible.key, view.log.key}
+        known |= {view.companion.key} if view.companion else set()
     return known
 
 

@@ -14,6 +14,7 @@ from dbt_openivm.engine.apply import Application, drop_views
 from dbt_openivm.engine.bases import Bases
 from dbt_openivm.engine.catalog import Catalog, ViewRow, create_schema
 from dbt_openivm.engine.clock import Clock
+from dbt_openivm.engine.companions import Companions
 from dbt_openivm.engine.coordinate import Coordinator, coordinator
 from dbt_openivm.engine.planning import NotCompiledError, compile_view
 from dbt_openivm.engine.prepare import REFRESH, Prepared, Preparer, maintained, relation_name
@@ -23,7 +24,7 @@ from dbt_openivm.engine.render import Renderer
 from dbt_openivm.engine.session import Session
 from dbt_openivm.engine.shadowed import check_functions
 from dbt_openivm.engine.stage import Staging
-from dbt_openivm.engine.types import RefreshResult, ViewSpec
+from dbt_openivm.engine.types import Consumer, RefreshResult, ViewSpec
 from dbt_openivm.engine.with_facts import compile_known
 from dbt_openivm.errors import OpenIvmError, QueryError, UnsafeError
 from dbt_openivm.names import RelationName, internal_schema, literal, quote
@@ -277,7 +278,8 @@ class Maintainer:
         readers = [cursor.view_key for cursor in self.catalog.cursors(f"source_key = {literal(view.key)}")]
         if readers:
             raise UnsafeError(
-                f"The view {view} is read by {', '.join(readers)}. Nothing was changed. Drop those views first."
+                f"The view {view} is read by {', '.join(readers)}. Nothing was changed. Drop those views first, and "
+                "unregister consumers of its companion rows."
             )
         self.coordinator.epoch += 1
         family = self.catalog.family(view.key)
@@ -285,6 +287,32 @@ class Maintainer:
             self.drop_user_view(row)
         drop_views(self.session, self.catalog, family)
         self.drop_unread_sources()
+
+    def register_consumer(self, view: RelationName, name: str) -> Consumer:
+        """See `Companions.register`."""
+
+        def register() -> Consumer:
+            self.coordinator.epoch += 1
+            return self.companions.register(view.key, name)
+
+        return self.alone(view, register)
+
+    def unregister_consumer(self, view: RelationName, name: str, forced: bool) -> None:
+        """See `Companions.unregister`."""
+
+        def unregister() -> None:
+            self.companions.unregister(view.key, name, forced)
+            self.coordinator.epoch += 1
+
+        self.alone(view, unregister)
+
+    def acknowledge(self, view: RelationName, name: str, version: int) -> Consumer:
+        """See `Companions.acknowledge`."""
+        return self.alone(view, lambda: self.companions.acknowledge(view.key, name, version))
+
+    @property
+    def companions(self) -> Companions:
+        return Companions(self.session, self.catalog, self.render)
 
     def drop_user_view(self, row: ViewRow) -> None:
         """Drop the view that users query, unless something else has taken its name."""

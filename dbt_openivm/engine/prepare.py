@@ -11,12 +11,12 @@ from dbt_openivm.compiler.compile import COLUMNS_CHANGED, difference
 from dbt_openivm.compiler.facts import VISIBLE, CompileFacts, Relation
 from dbt_openivm.compiler.plan import FULL_REFRESH, RefreshPlan
 from dbt_openivm.engine.bases import Bases, Need
-from dbt_openivm.engine.catalog import Catalog, Cursor, SourceRow, ViewRow, passed
+from dbt_openivm.engine.catalog import Catalog, Cursor, SourceRow, ViewRow, companion_passed, passed
 from dbt_openivm.engine.gather import Gathered, IsView, gather
 from dbt_openivm.engine.planning import Made, Outline, Planner
 from dbt_openivm.engine.reasons import column_changes, missed_changes
 from dbt_openivm.engine.session import Session
-from dbt_openivm.engine.shapes import source_is_whole, view_is_whole
+from dbt_openivm.engine.shapes import Shapes, companion_is_whole, source_is_whole, view_is_whole
 from dbt_openivm.engine.types import ViewInfo, ViewSpec
 from dbt_openivm.errors import ConfigError, QueryError, UnsafeError, UnsupportedError
 from dbt_openivm.names import CATALOG_SCHEMA, PREFIX, RelationName, quote, split_name, visible_view
@@ -36,7 +36,9 @@ class Prepared:
         sources: the captured bases by key, at the versions pinned for this refresh.
         currents: SQL of the current relation of each base.
         cursors: what the view has consumed, by source key.
-        passed: the batch that every consumer of this view has passed, None without consumers.
+        passed: the batch of the boundary that every view which reads this one has passed, None if none does.
+        companion_passed: the batch of companion rows that every registered consumer has passed, None without consumers.
+        companion_whole: whether the table of companion rows is there, as it was made.
         user_view_ours: whether the view that users query exists and reads our boundary.
         occupied: whether a table or another view has its name.
         alone_on_sources: whether no other view consumes any of its bases.
@@ -53,6 +55,8 @@ class Prepared:
     currents: Mapping[str, str]
     cursors: Mapping[str, Cursor]
     passed: int | None
+    companion_passed: int | None
+    companion_whole: bool
     user_view_ours: bool
     occupied: bool
     alone_on_sources: bool
@@ -74,6 +78,11 @@ class Prepared:
     @property
     def root(self) -> ViewRow | None:
         return self.family.get(self.key)
+
+    @property
+    def keeps_companion(self) -> bool:
+        """Whether anybody wants companion rows."""
+        return self.spec.force_view_delta_cascade or self.companion_passed is not None
 
     @property
     def versions(self) -> dict[str, int]:
@@ -126,7 +135,8 @@ class Preparer:
         ours = found.objects.get(spec.name.key)
         return Prepared(
             spec, outline, self.planner, found.facts, action, reason, family, sources, currents, cursors,
-            passed(registered, spec.name.key), ours is not None and ours.kind == VISIBLE,
+            passed(registered, spec.name.key), companion_passed(registered, spec.name.key),
+            companion_is_whole(family.get(spec.name.key), shapes_of(found)), ours is not None and ours.kind == VISIBLE,
             ours is not None and ours.kind != VISIBLE and not is_orphan(ours, views),
             alone_on(sources, registered), started,
         )  # fmt: skip
@@ -248,13 +258,17 @@ class Preparer:
             return BUILD, None
         if spec.full_refresh:
             return REBUILD, "a full refresh was asked for"
-        shapes = {key: relation.columns for key, relation in found.objects.items()}
+        shapes = shapes_of(found)
         whole = len(family) == plan.nodes and all(view_is_whole(row, shapes) for row in family.values())
         changed = difference(root.fingerprint, plan.fingerprint)
         if changed == COLUMNS_CHANGED:
             changed = column_changes(cursors, plan.sources, root, plan.output) or changed
         reason = changed or (None if whole else DAMAGED) or missed
         return (REFRESH, None) if reason is None else (REBUILD, reason)
+
+
+def shapes_of(found: Gathered) -> Shapes:
+    return {key: relation.columns for key, relation in found.objects.items()}
 
 
 def is_orphan(view: Relation, views: Mapping[str, ViewRow]) -> bool:
@@ -313,5 +327,6 @@ def internal_names(
 ) -> set[str]:
     """What must be there for a refresh: the view, its state and boundary, the objects of its sources' captures."""
     states = {name.name for row in family.values() for name in row.objects}
+    states |= {row.companion.name for row in family.values() if row.companion is not None}
     captures = {name.name for key in cursors if key in known for name in known[key].objects.values()}
     return {spec.name.name} | states | captures

@@ -19,7 +19,7 @@ from functools import cached_property
 from dbt_openivm.compiler.facts import SQL_VIEW
 from dbt_openivm.compiler.plan import PlanNode, Step, Target
 from dbt_openivm.compiler.rules import SourceState
-from dbt_openivm.engine.apply import Application, Outcome, Sources, check_count
+from dbt_openivm.engine.apply import Application, Outcome, Sources, check_count, is_followed
 from dbt_openivm.engine.bases import base_of
 from dbt_openivm.engine.capture.base import Base
 from dbt_openivm.engine.capture.trigger import (
@@ -28,7 +28,7 @@ from dbt_openivm.engine.capture.trigger import (
     unnumbered_columns,
     wanted_triggers,
 )
-from dbt_openivm.engine.catalog import Catalog, ViewRow, passed
+from dbt_openivm.engine.catalog import Catalog, ViewRow, companion_passed, passed
 from dbt_openivm.engine.coordinate import Coordinator
 from dbt_openivm.engine.prepare import REFRESH, Prepared, relation_name
 from dbt_openivm.engine.render import Renderer
@@ -202,7 +202,7 @@ class QuickApplication(Application):
         return logged
 
     def program(self, node: PlanNode, states: Sources, target: Target) -> Sequence[Step]:
-        if target.publish or len(self.plan.nodes) > 1:
+        if is_followed(target) or len(self.plan.nodes) > 1:
             # these programs name batches, which are new every time
             return super().program(node, states, target)
         shapes = tuple((key, state.shape, state.version) for key, state in sorted(states.items()))
@@ -216,14 +216,16 @@ class QuickApplication(Application):
         But one that is registering right now, in a transaction that does not see this refresh, must find out from the
         version that it missed something. Then a refresh is under way, with its pins.
         """
-        if target.publish or count != row.row_count or not self.unwatched:
+        if is_followed(target) or count != row.row_count or not self.unwatched:
             super().touch(row, target, count)
 
-    def clean_log(self, row: ViewRow, target: Target) -> None:
-        if target.publish and row.owner is None:
+    def clean_logs(self, row: ViewRow, target: Target) -> None:
+        if is_followed(target) and row.owner is None:
             # unlike everything else that is remembered, the cursors of consumers move without a word
-            self.prepared.passed = passed(self.catalog.cursors(), row.key)
-        super().clean_log(row, target)
+            cursors = self.catalog.cursors()
+            self.prepared.passed = passed(cursors, row.key)
+            self.prepared.companion_passed = companion_passed(cursors, row.key)
+        super().clean_logs(row, target)
 
     def advance(self, states: Sources) -> None:
         """As the one consumer, at the version of every source: no numbers, no cursors to move."""

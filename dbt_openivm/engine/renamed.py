@@ -7,7 +7,7 @@ captures are forgotten; the next refresh of each view then rebuilds it, with its
 
 from __future__ import annotations
 
-from dbt_openivm.engine.catalog import Catalog
+from dbt_openivm.engine.catalog import COMPANION, MISSED, Catalog
 from dbt_openivm.engine.session import Session
 from dbt_openivm.names import RelationName, literal
 
@@ -27,8 +27,8 @@ def adopt(session: Session, catalog: Catalog, old: str) -> None:
         for name in source.objects.values():
             here = RelationName(catalog.database, name.schema, name.name)
             session.execute(f"DROP TABLE IF EXISTS {here.sql} CASCADE")  # with its triggers
-    for table in ("openivm_sources", "openivm_delta_tables"):
-        session.execute(f"DELETE FROM {catalog.table(table)}")
+    session.execute(f"DELETE FROM {catalog.table('openivm_sources')}")
+    session.execute(f"DELETE FROM {catalog.table('openivm_delta_tables')} WHERE source_kind <> {literal(COMPANION)}")
     renamed = "CASE WHEN starts_with({column}, {before}) THEN {after} || substr({column}, {length}) ELSE {column} END"
     before, after = f"{old.lower()}.", f"{catalog.database.lower()}."
 
@@ -41,3 +41,5 @@ def adopt(session: Session, catalog: Catalog, old: str) -> None:
         f"view_database = {literal(catalog.database)}"
     )
     session.execute(f"UPDATE {catalog.table('openivm_refresh_history')} SET {rename('view_key')}")
+    # whoever consumes companion rows may go on with the original: here it must start anew
+    session.execute(f"UPDATE {catalog.table('openivm_delta_tables')} SET {rename('source_key')}, generation = {MISSED}")

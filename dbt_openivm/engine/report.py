@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 
 from dbt_openivm.compiler.layout import WIDTH, wrapped
-from dbt_openivm.engine.catalog import Catalog, ViewRow
+from dbt_openivm.engine.catalog import COMPANION, Catalog, ViewRow
 from dbt_openivm.engine.session import Session
 from dbt_openivm.engine.table import format_table
 from dbt_openivm.names import BATCH, RelationName, literal, quote
@@ -111,13 +111,28 @@ def shown(name: RelationName) -> str:
 def _sources(reader: Reader) -> list[list[str | int | None]]:
     """(source, capture, changes that wait, the views for which they wait), a row for each number of changes."""
     captures = {key: row.capture for key, row in reader.sources().items()}
-    waiting: dict[tuple[str, int | None], set[str]] = {}
+    waiting: dict[tuple[str, str, int | None], set[str]] = {}
     for key, view, count in _pending(reader):
-        waiting.setdefault((key, count), set()).add(without_database(view))
+        waiting.setdefault((key, captures.get(key, "ivm_view"), count), set()).add(without_database(view))
+    for key, consumer, count in _unread(reader):
+        waiting.setdefault((key, "companion rows", count), set()).add(consumer)
+    ordered = sorted(waiting.items(), key=lambda item: (item[0][0], item[0][1] == "companion rows", -(item[0][2] or 0)))
     return [
-        [without_database(key), captures.get(key, "ivm_view"), count, ", ".join(sorted(views))]
-        for (key, count), views in sorted(waiting.items(), key=lambda item: (item[0][0], -(item[0][1] or 0)))
+        [without_database(key), capture, count, ", ".join(sorted(views))] for (key, capture, count), views in ordered
     ]
+
+
+def _unread(reader: Reader) -> Iterator[tuple[str, str, int | None]]:
+    """(view, consumer, companion rows that it has not acknowledged); None where some are lost."""
+    views = {view.key: view for view in reader.views("companion_table IS NOT NULL")}
+    for cursor in reader.cursors(f"source_kind = {literal(COMPANION)}"):
+        view = views.get(cursor.source_key)
+        if view is None or view.companion is None or not _is_there(reader.session, view.companion):
+            yield cursor.source_key, cursor.view_key, None
+            continue
+        unread = f"SELECT count(*) FROM {view.companion.sql} WHERE {quote(BATCH)} > {cursor.cursor}"
+        [(count,)] = reader.session.execute(unread)
+        yield view.key, cursor.view_key, count if cursor.generation == view.generation else None
 
 
 def _last(reader: Reader) -> dict[str, tuple[str, float]]:
@@ -135,7 +150,7 @@ def _pending(reader: Reader) -> Iterator[tuple[str, str, int | None]]:
     Rows without a number are not captured yet.
     """
     owners, logs = reader.owners(), reader.logs()
-    for cursor in reader.cursors("source_kind NOT IN ('node', 'clock')"):
+    for cursor in reader.cursors("source_kind NOT IN ('node', 'clock', 'companion')"):
         view = owners.get(cursor.view_key, cursor.view_key)
         log = logs.get(cursor.source_key)
         if log is None or not _is_there(reader.session, log):

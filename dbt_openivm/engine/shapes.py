@@ -32,6 +32,13 @@ def view_is_whole(row: ViewRow, found: Shapes) -> bool:
     )
 
 
+def companion_is_whole(row: ViewRow | None, found: Shapes) -> bool:
+    """Whether the table of a view's companion rows is there, with the columns of the view."""
+    if row is None or row.companion is None:
+        return False
+    return found.get(row.companion.key) == (*row.columns, *LOG)
+
+
 def source_is_whole(row: SourceRow, found: Shapes) -> bool:
     """Whether the tables of a capture are there, with the columns that it gave them."""
     log = found.get(row.objects["delta"].key, ())

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 from dbt_openivm.compiler.explain import Stage
 from dbt_openivm.compiler.facts import VISIBLE, Column, CompileFacts, Relation
-from dbt_openivm.compiler.plan import RefreshPlan, Target
+from dbt_openivm.compiler.plan import Companion, RefreshPlan, Target
 from dbt_openivm.compiler.rules import SourceState
 from dbt_openivm.engine.bases import Bases, Need, base_of
-from dbt_openivm.engine.catalog import SourceRow, ViewRow
+from dbt_openivm.engine.catalog import SourceRow, ViewRow, companion_passed, passed
 from dbt_openivm.engine.prepare import relation_name
 from dbt_openivm.engine.types import ViewSpec
 from dbt_openivm.names import RelationName, data_table, delta_table, internal_schema, node_view, visible_view
@@ -48,7 +48,7 @@ class Staging:
                 captures[key], states[key] = self.base(spec, relation, columns)
         return Stage(
             shown_key(spec.name.key, here), spec.origin, names, captures, states,
-            lambda number: self.target(spec.name, number, plan.output), spec.locate,
+            lambda number: self.target(spec, number, plan.output), spec.locate,
         )  # fmt: skip
 
     def base(self, spec: ViewSpec, relation: Relation, columns: tuple[Column, ...]) -> tuple[str, SourceState]:
@@ -68,14 +68,21 @@ class Staging:
         current = self.bases.capture(row.capture).current(base_of(row, need.relation))
         return words, imagined(current, row.objects["delta"].sql)
 
-    def target(self, view: RelationName, number: int | None, output: tuple[Column, ...]) -> Target:
+    def target(self, spec: ViewSpec, number: int | None, output: tuple[Column, ...]) -> Target:
+        view = spec.name
         name = view if number is None else replace(view, name=node_view(view.name, number))
         row = self.views.get(name.key)
         data, visible, log = row.objects if row else proposed(name)
-        consumed = number is not None or any(
-            cursor.source_key == view.key for cursor in (self.bases.catalog.cursors() if self.views else [])
-        )
-        return Target(data.sql, visible.sql, log.sql, 2, consumed, output if number is None else ())
+        if number is not None:
+            return Target(data.sql, visible.sql, log.sql, 2, publish=True)
+        cursors = self.bases.catalog.cursors() if self.views else []
+        companion = None
+        if spec.force_view_delta_cascade or companion_passed(cursors, view.key) is not None:
+            table = row.companion if row else None
+            table = table or RelationName(data.database, data.schema, delta_table(view.name))
+            companion = Companion(table.sql, view.name, spec.skip_empty_deltas)
+        consumed = passed(cursors, view.key) is not None
+        return Target(data.sql, visible.sql, log.sql, 2, consumed, output, companion=companion)
 
 
 def proposed(view: RelationName) -> tuple[RelationName, RelationName, RelationName]:

@@ -25,6 +25,9 @@ class ViewSpec:
         invocation: bases are captured once per invocation (a dbt run); None captures on every refresh.
         origin: where the query stands (a file path), for messages.
         project: the dbt project whose model it is.
+        force_view_delta_cascade: whether companion rows are kept even if no consumer of them is registered: those of
+            the last refresh.
+        skip_empty_deltas: whether companion rows are added up by tuple, so that an unchanged result leaves none.
         locate: puts places in the user's files for lines of `sql` in a reason.
     """
 
@@ -37,6 +40,8 @@ class ViewSpec:
     invocation: str | None = None
     origin: str | None = None
     project: str | None = None
+    force_view_delta_cascade: bool = False
+    skip_empty_deltas: bool = False
     locate: Callable[[str], str] = field(default=str, compare=False)
 
 
@@ -48,6 +53,27 @@ class ViewInfo:
     refresh_type: str
     reason: str | None
     sources: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Consumer:
+    """A registered consumer of a view's companion rows.
+
+    Attributes:
+        view: ``database.schema.name`` in lower case.
+        table: what it reads, as SQL: the view's columns, `openivm_multiplicity` (signed number of copies),
+            `openivm_timestamp`, and `openivm_batch`.
+        cursor: it has acknowledged the batches up to this one.
+        version: the last batch; its next rows are those after `cursor` up to this one.
+        complete: whether all rows since `cursor` are there; else it must read the view itself and register again.
+    """
+
+    name: str
+    view: str
+    table: str
+    cursor: int
+    version: int
+    complete: bool
 
 
 @dataclass(frozen=True)

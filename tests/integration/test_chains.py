@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import random
 
+import duckdb
 import pytest
 
+from dbt_openivm import IvmEngine
+from tests.integration.conftest import BY_PRODUCT
 from tests.integration.project import Project
 
 pytestmark = pytest.mark.integration
@@ -168,3 +171,26 @@ def test_hooks_that_write_a_shared_source_in_parallel(project: Project) -> None:
     project.run()
     for i in range(8):
         project.assert_equal(f"h{i}", "SELECT g, count(*) AS n FROM s GROUP BY g")
+
+
+def test_companion_rows_of_a_model(shop: Project) -> None:
+    """Forced, they are those of the last run; a registered consumer keeps them until it has them."""
+    companion = "openivm_main.openivm_delta_by_product"
+    query = f"SELECT product, n, openivm_multiplicity FROM {companion} ORDER BY openivm_batch, openivm_multiplicity"
+    shop.model("by_product", BY_PRODUCT.format("{{ ref('clean') }}"), force_view_delta_cascade=True)
+    shop.run()
+    [(before,)] = shop.query("SELECT n FROM by_product WHERE product = 3")
+    shop.execute("INSERT INTO sales VALUES (1000, 3, 500, 1)")
+    shop.run()
+    assert shop.query(query) == [(3, before, -1), (3, before + 1, 1)]
+    shop.model("by_product", BY_PRODUCT.format("{{ ref('clean') }}"), openivm_skip_empty_deltas=True)
+    with duckdb.connect(str(shop.path)) as connection:
+        IvmEngine(connection).register_consumer("by_product", "reader")
+    for number in (1001, 1002):
+        shop.execute(f"INSERT INTO sales VALUES ({number}, 3, 500, 1)")
+        shop.run()
+    expected = [(3, before + 1, -1), (3, before + 2, 1), (3, before + 2, -1), (3, before + 3, 1)]
+    assert shop.query(query)[-4:] == expected
+    with duckdb.connect(str(shop.path)) as connection:
+        IvmEngine(connection).unregister_consumer("by_product", "reader")
+    assert shop.query("SELECT 1 FROM duckdb_tables() WHERE table_name = 'openivm_delta_by_product'") == []

@@ -24,6 +24,13 @@ def test_settings_are_taken() -> None:
     assert view_config(node(refresh_mode="strict", capture="trigger")) == ViewConfig("strict", "trigger")
 
 
+def test_companion_rows() -> None:
+    config = view_config(node(force_view_delta_cascade=True, openivm_skip_empty_deltas=False))
+    assert config == ViewConfig("auto", "diff", force_view_delta_cascade=True)
+    with pytest.raises(ConfigError, match="openivm_skip_empty_deltas: got 'yes', expected true or false"):
+        view_config(node(openivm_skip_empty_deltas="yes"))
+
+
 def test_every_problem_is_named() -> None:
     bad = node(refresh_mode=3, capture="x", unique_key="id", partition_by=["a"], on_schema_change="fail")
     bad["constraints"] = [{"type": "primary_key"}]
