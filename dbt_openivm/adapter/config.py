@@ -9,6 +9,7 @@ from typing import Any, Optional
 
 from dbt.adapters.duckdb.impl import DuckDBConfig
 
+from dbt_openivm.choices import APPLY_STRATEGIES
 from dbt_openivm.engine.types import CAPTURES, REFRESH_MODES
 from dbt_openivm.errors import ConfigError
 
@@ -37,7 +38,7 @@ NOT_NEEDED = {
 }
 
 #: Configs of an ivm_view that are ours, and settings under meta.openivm of what it reads.
-MODEL_SETTINGS = ("refresh_mode", "capture")
+MODEL_SETTINGS = ("refresh_mode", "capture", "apply_strategy")
 SOURCE_SETTINGS = ("capture",)
 
 #: How much alike two words must be for one to be taken for the other, misspelt.
@@ -55,11 +56,14 @@ class OpenIvmConfig(DuckDBConfig):
         refresh_mode: auto (by cost), incremental (whenever the query allows), strict (an error instead of a full
             refresh), full.
         capture: how changes of this model's sources are found, where a source does not say so itself: diff, trigger.
+        apply_strategy: how the state of a grouped aggregate takes its change: auto, merge, update_insert_delete,
+            delete_insert.
     """
 
     # dbt reads these annotations at run time, also on Python 3.10.
     refresh_mode: Optional[str] = None  # noqa: UP045
     capture: Optional[str] = None  # noqa: UP045
+    apply_strategy: Optional[str] = None  # noqa: UP045
 
 
 @dataclass(frozen=True)
@@ -68,6 +72,7 @@ class ViewConfig:
 
     refresh_mode: str
     capture: str
+    apply_strategy: str = "auto"
 
 
 def view_config(node: Mapping[str, Any]) -> ViewConfig:
@@ -78,15 +83,17 @@ def view_config(node: Mapping[str, Any]) -> ViewConfig:
     """
     problems = [*_choices(node), *_not_needed(node), *_constraints(node)]
     if problems:
-        raise ConfigError(
-            "\n".join(["The configuration of this ivm_view has problems:", *(f"- {p}" for p in problems)])
-        )
+        head = f"The configuration of {node.get('name', 'this')}, an ivm_view, has problems:"
+        raise ConfigError("\n".join([head, *(f"- {p}" for p in problems)]))
     config = node["config"]
-    return ViewConfig(config.get("refresh_mode") or "auto", config.get("capture") or "diff")
+    return ViewConfig(
+        config.get("refresh_mode") or "auto", config.get("capture") or "diff", config.get("apply_strategy") or "auto"
+    )
 
 
 def _choices(node: Mapping[str, Any]) -> Iterator[str]:
-    for key, allowed in (("refresh_mode", REFRESH_MODES), ("capture", CAPTURES)):
+    settings = (("refresh_mode", REFRESH_MODES), ("capture", CAPTURES), ("apply_strategy", APPLY_STRATEGIES))
+    for key, allowed in settings:
         value = node["config"].get(key)
         if value is not None and value not in allowed:
             yield f"{key}: got {value!r}, expected one of {', '.join(allowed)}.{_did_you_mean(value, allowed)}"

@@ -193,6 +193,7 @@ class Refresher:
             invocation=None if capture_again else context["invocation_id"],
             origin=node["original_file_path"],
             project=context["project_name"],
+            apply_strategy=config.apply_strategy,
             locate=locator(node, self._root),
         )
 

@@ -10,7 +10,7 @@ from functools import cached_property
 
 from sqlglot import exp
 
-from dbt_openivm.compiler import sql
+from dbt_openivm.compiler import sql, strategies
 from dbt_openivm.compiler.algebra import Aggregate, column, shared_operators
 from dbt_openivm.compiler.components import Component, Decomposition, parse
 from dbt_openivm.compiler.fragment import Fragment
@@ -277,14 +277,15 @@ class GroupedProgram(ViewProgram):
     # --- programs --------------------------------------------------------------------------------------------------
 
     def merge(self, states: Mapping[str, SourceState], query: str, mixed: bool, target: Target) -> list[Step]:
-        """Add the delta to the state in one MERGE; recompute the groups it left stale."""
+        """Add the delta to the state by the apply strategy; recompute the groups it left stale."""
         steps: list[Step] = []
-        source = f"({query})"
-        if target.publish:
+        kept = target.publish or strategies.keeps_delta(target.apply_strategy)
+        source = DELTA if kept else f"({query})"
+        if kept:
             steps.append(Step("ivm_keep_query", {"name": DELTA, "query": query}, "compute the delta"))
+        if target.publish:
             steps.append(self.publish_groups(target) if self.shows_keys_only else self.keep_old(DELTA, target))
-            source = DELTA
-        steps.append(Step("ivm_merge", self.merge_arguments(source, mixed, target), "merge the delta", counts=True))
+        steps += strategies.apply(target.apply_strategy, self.merge_arguments(source, mixed, target))
         if self.stale_condition(mixed):
             steps += [
                 *self.find_stale(target),
@@ -293,7 +294,7 @@ class GroupedProgram(ViewProgram):
             ]
         if target.publish and not self.shows_keys_only:
             steps += [self.publish_changes(DELTA, target), drop(OLD)]
-        return [*steps, drop(DELTA)] if target.publish else steps
+        return [*steps, drop(DELTA)] if kept else steps
 
     @cached_property
     def shows_keys_only(self) -> bool:

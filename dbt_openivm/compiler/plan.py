@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from dbt_openivm import choices
 from dbt_openivm.compiler.algebra import Temporal
 from dbt_openivm.compiler.facts import Column
 from dbt_openivm.compiler.rules import SourceState
@@ -63,6 +64,7 @@ class Target:
         version: the batch under which this refresh publishes.
         publish: whether anyone consumes the boundary's delta.
         columns: the visible columns; empty where their types are not known yet.
+        apply_strategy: how groups take their delta; one of `APPLY_STRATEGIES`. The state is the same under all.
     """
 
     data: str
@@ -71,6 +73,7 @@ class Target:
     version: int
     publish: bool
     columns: tuple[Column, ...] = ()
+    apply_strategy: str = choices.AUTO
 
 
 class NodeProgram(ABC):

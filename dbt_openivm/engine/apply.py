@@ -204,7 +204,10 @@ class Application:
     def target(self, node: PlanNode, row: ViewRow) -> Target:
         # A consumer that registers while this refresh runs finds out from `log_start` that it cannot follow.
         consumed = node.number is not None or self.prepared.passed is not None
-        return Target(row.data.sql, row.visible.sql, row.log.sql, row.version + 1, consumed, row.columns)
+        return Target(
+            row.data.sql, row.visible.sql, row.log.sql, row.version + 1, consumed, row.columns,
+            self.prepared.spec.apply_strategy,
+        )  # fmt: skip
 
     def clean_log(self, row: ViewRow, target: Target) -> None:
         """Remove what every consumer has passed; only this view's own refresh ever deletes from its log."""

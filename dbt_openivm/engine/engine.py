@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from dbt_openivm.choices import APPLY_STRATEGIES
 from dbt_openivm.engine.clock import Clock
 from dbt_openivm.engine.database import check_writable
 from dbt_openivm.engine.maintain import Maintainer
@@ -27,6 +28,8 @@ class IvmEngine:
             tables of the same database) costs only what changed.
         captures: capture per source, by its name as ``schema.name`` or ``database.schema.name``.
         refresh_mode: "auto", "incremental", "strict" or "full".
+        apply_strategy: how the states of grouped aggregates take their change: "auto", "merge",
+            "update_insert_delete" or "delete_insert".
         clock: what time it is, for tests of views that read the clock: a refresh takes now(), current_date and their
             kin at the moment that this returns, an aware datetime. None is DuckDB's own time, that of the transaction.
             What is refreshed in full always has DuckDB's own.
@@ -52,14 +55,16 @@ class IvmEngine:
         captures: Mapping[str, str] | None = None,
         refresh_mode: str = "auto",
         clock: Clock | None = None,
+        apply_strategy: str = "auto",
     ) -> None:
-        check(connection, capture, captures, refresh_mode)
+        check(connection, capture, captures, refresh_mode, apply_strategy)
         self.session = DuckDBSession(connection)
         [(self.database,)] = self.session.execute("SELECT current_database()")
         check_writable(self.session, self.database)
         self.capture = capture
         self.captures = {self.resolve(name).key: kind for name, kind in (captures or {}).items()}
         self.refresh_mode = refresh_mode
+        self.apply_strategy = apply_strategy
         self.maintainer = Maintainer(self.session, self.database, render, clock)
         self.maintainer.setup()
 
@@ -102,7 +107,9 @@ class IvmEngine:
     def spec(self, view: RelationName, sql: str, full: bool = False) -> ViewSpec:
         if not isinstance(sql, str):
             raise QueryError(f"The query of a view is {sql!r}, expected the text of one SELECT.")
-        return ViewSpec(view, sql, self.refresh_mode, full, self.capture, self.captures)
+        return ViewSpec(
+            view, sql, self.refresh_mode, full, self.capture, self.captures, apply_strategy=self.apply_strategy
+        )
 
     def view_name(self, name: str) -> RelationName:
         """The name of a view.
@@ -163,7 +170,9 @@ class IvmEngine:
         return self.session.current_schema()
 
 
-def check(connection: object, capture: object, captures: object, refresh_mode: object) -> None:
+def check(
+    connection: object, capture: object, captures: object, refresh_mode: object, apply_strategy: object = "auto"
+) -> None:
     """Refuse settings that do not exist, all at once.
 
     Raises:
@@ -184,5 +193,7 @@ def check(connection: object, capture: object, captures: object, refresh_mode: o
     ]
     if refresh_mode not in REFRESH_MODES:
         problems.append(f"refresh_mode is {refresh_mode!r}, expected one of {', '.join(REFRESH_MODES)}")
+    if apply_strategy not in APPLY_STRATEGIES:
+        problems.append(f"apply_strategy is {apply_strategy!r}, expected one of {', '.join(APPLY_STRATEGIES)}")
     if problems:
         raise ConfigError("; ".join(problems))

@@ -48,7 +48,7 @@ class Staging:
                 captures[key], states[key] = self.base(spec, relation, columns)
         return Stage(
             shown_key(spec.name.key, here), spec.origin, names, captures, states,
-            lambda number: self.target(spec.name, number, plan.output), spec.locate,
+            lambda number: self.target(spec, number, plan.output), spec.locate,
         )  # fmt: skip
 
     def base(self, spec: ViewSpec, relation: Relation, columns: tuple[Column, ...]) -> tuple[str, SourceState]:
@@ -68,14 +68,17 @@ class Staging:
         current = self.bases.capture(row.capture).current(base_of(row, need.relation))
         return words, imagined(current, row.objects["delta"].sql)
 
-    def target(self, view: RelationName, number: int | None, output: tuple[Column, ...]) -> Target:
+    def target(self, spec: ViewSpec, number: int | None, output: tuple[Column, ...]) -> Target:
+        view = spec.name
         name = view if number is None else replace(view, name=node_view(view.name, number))
         row = self.views.get(name.key)
         data, visible, log = row.objects if row else proposed(name)
         consumed = number is not None or any(
             cursor.source_key == view.key for cursor in (self.bases.catalog.cursors() if self.views else [])
         )
-        return Target(data.sql, visible.sql, log.sql, 2, consumed, output if number is None else ())
+        return Target(
+            data.sql, visible.sql, log.sql, 2, consumed, output if number is None else (), spec.apply_strategy
+        )
 
 
 def proposed(view: RelationName) -> tuple[RelationName, RelationName, RelationName]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from dbt_openivm.choices import AUTO
 from dbt_openivm.names import RelationName
 
 REFRESH_MODES = ("auto", "incremental", "strict", "full")
@@ -25,6 +26,7 @@ class ViewSpec:
         invocation: bases are captured once per invocation (a dbt run); None captures on every refresh.
         origin: where the query stands (a file path), for messages.
         project: the dbt project whose model it is.
+        apply_strategy: how groups take their delta; one of `APPLY_STRATEGIES`.
         locate: puts places in the user's files for lines of `sql` in a reason.
     """
 
@@ -37,6 +39,7 @@ class ViewSpec:
     invocation: str | None = None
     origin: str | None = None
     project: str | None = None
+    apply_strategy: str = AUTO
     locate: Callable[[str], str] = field(default=str, compare=False)
 
 
