@@ -139,6 +139,37 @@ def test_grouped_by_a_subquery(world: World, sql: str) -> None:
     world.change("mv", "INSERT INTO t VALUES (1, 7), (NULL, NULL), (1, 6)")
 
 
+ARRAYS = {
+    "ordered": "SELECT k, ARRAY(SELECT y FROM u ORDER BY u.k, y DESC NULLS FIRST) AS a FROM t",
+    "correlated": "SELECT k, ARRAY(SELECT y FROM u WHERE u.k = t.k ORDER BY y DESC) FROM t",
+    "correlated and limited": "SELECT x, ARRAY(SELECT y FROM u WHERE u.k <= t.k ORDER BY u.k DESC, y LIMIT 2) a FROM t",
+    "offset": "SELECT ARRAY(SELECT y FROM u ORDER BY 1 OFFSET 1) AS a",
+    "distinct": "SELECT ARRAY(SELECT DISTINCT x FROM t ORDER BY x) AS a",
+    "distinct on": "SELECT ARRAY(SELECT DISTINCT ON (k) x FROM t ORDER BY x DESC) AS a",
+    "two pairs of parentheses": "SELECT ARRAY((SELECT x FROM t ORDER BY k, x)) AS a",
+    "union": "SELECT ARRAY((SELECT x FROM t) UNION (SELECT y FROM u) ORDER BY 1) AS a",
+    "grouped": "SELECT ARRAY(SELECT count(*) FROM t GROUP BY k ORDER BY k) AS a, [(SELECT max(x) FROM t)] AS b",
+    "an alias that is a column too": "SELECT ARRAY(SELECT x AS k FROM t ORDER BY k NULLS FIRST, x) AS a",
+    "an alias within": "SELECT ARRAY(SELECT x AS z FROM t ORDER BY -z) AS a",
+    "a condition": "SELECT k FROM t WHERE ARRAY(SELECT y FROM u WHERE u.k = t.k ORDER BY y) IN ([1], [])",
+    "values": "SELECT ARRAY(VALUES (1)) AS a, k FROM t",
+    "nested": "SELECT ARRAY(SELECT {'l': ARRAY(SELECT y FROM u WHERE u.k = t.k ORDER BY 1)} FROM t ORDER BY k, x) AS a",
+    "grouped by": "SELECT ARRAY(SELECT y FROM u WHERE u.k = t.k ORDER BY y) AS a, count(*) AS n FROM t GROUP BY a",
+}
+
+
+@pytest.mark.parametrize("sql", ARRAYS.values(), ids=ARRAYS.keys())
+def test_an_array_of_a_query(world: World, sql: str) -> None:
+    """DuckDB orders by a column of FROM where the value's alias is one too; nothing is an empty list, never NULL."""
+    world.run(*TWO_TABLES)
+    world.create("mv", sql)
+    world.change("mv", "INSERT INTO u VALUES (1, 9), (NULL, 4), (3, NULL)", "INSERT INTO t VALUES (4, 1)")
+    world.change("mv", "UPDATE u SET y = 0 WHERE k = 1 AND y = 9", "DELETE FROM t WHERE x = 3")
+    world.change("mv", "DELETE FROM u")
+    world.change("mv", "DELETE FROM t", "INSERT INTO u VALUES (1, 5), (1, 6)")
+    world.change("mv", "INSERT INTO t VALUES (1, 7), (NULL, NULL), (1, 6)")
+
+
 CONDITIONS = {
     "where": "SELECT k, x FROM t WHERE (SELECT bool_or(y > x) FROM u WHERE u.k = t.k)",
     "not": "SELECT k, x FROM t WHERE NOT (SELECT bool_or(y > x) FROM u WHERE u.k = t.k)",

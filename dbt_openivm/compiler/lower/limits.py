@@ -22,6 +22,7 @@ from dbt_openivm.compiler.algebra import (
     exactly,
     unique_name,
 )
+from dbt_openivm.compiler.lower.arrays import is_everything
 from dbt_openivm.compiler.lower.reading import LAST
 from dbt_openivm.compiler.lower.windows import PARTITION, partition_keys
 from dbt_openivm.compiler.places import place
@@ -96,13 +97,6 @@ def find_order(order: exp.Order | None, columns: Sequence[str], find: Find, sett
             copy.set("this", column(name))
             found.append(explicit(copy, settings))
     return tuple(found)
-
-
-def is_everything(value: exp.Expr) -> bool:
-    """ALL, which DuckDB writes as a star in the text of a view."""
-    if isinstance(value, exp.Columns):
-        return isinstance(value.this, exp.Star) and not any(value.this.args.values())
-    return isinstance(value, exp.Var) and value.name.upper() == "ALL"
 
 
 def explicit(item: exp.Ordered, settings: Sequence[str]) -> exp.Ordered:

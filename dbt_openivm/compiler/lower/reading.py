@@ -13,6 +13,7 @@ from sqlglot.errors import ParseError
 from sqlglot.parsers.duckdb import DuckDBParser
 from sqlglot.tokenizer_core import TokenType
 
+from dbt_openivm.compiler.lower.arrays import plain_arrays
 from dbt_openivm.compiler.sql import DIALECT, text
 
 OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE)
@@ -157,6 +158,7 @@ def settled(tree: exp.Expr) -> exp.Expr:
         for node in brackets:
             node.set("expressions", generator.bracket_offset_expressions(node))
             node.set("offset", FIRST)
+    plain_arrays(tree)
     for select in list(tree.find_all(exp.Select)):
         name_groups(select)
     return tree

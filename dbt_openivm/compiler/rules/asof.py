@@ -62,8 +62,8 @@ def _met(operator: Asof, sides: Sequence[tuple[exp.Expr, str]], columns: Mapping
 def _keeping_right(operator: Asof, sides: Sequence[tuple[exp.Expr, str]], columns: Mapping[str, exp.Expr]) -> exp.Expr:
     """The rows that met, and after them the rows of the right that none of the left met.
 
-    DuckDB's ASOF RIGHT and FULL joins lose rows of the right, or never end, where some hash of the keys has no row on
-    the left (seen in 1.5.5 and 2.0.1), and among a few touched keys there are hardly ever rows of every hash.
+    DuckDB's own ASOF RIGHT and FULL joins can lose rows of the right (2.0.1), or never end (1.5.5, 2.0.1), where keys
+    have no row on the left; among a few touched keys there are hardly ever rows of all.
     """
     (left, left_alias), (right, right_alias) = sides
     numbered = right.copy()
@@ -72,19 +72,10 @@ def _keeping_right(operator: Asof, sides: Sequence[tuple[exp.Expr, str]], column
     row = sql.qualified(right_alias, ROW)
     met = _join(operator, [*held, row.copy()], columns, sql.derived(left, left_alias), sql.table(RIGHT, right_alias))
     alone = dict(columns) | {out: exp.null() for out, index, _ in operator.names if index == 0}
-    rest = sql.select(
-        _items(operator, alone, operator.input_keys[1]),
-        [sql.table(RIGHT, right_alias)],
-        [
-            exp.Not(
-                this=exp.Exists(
-                    this=sql.select(
-                        [sql.one()], [sql.table(MET, MET)], [exp.EQ(this=sql.qualified(MET, ROW), expression=row)]
-                    )
-                )
-            )
-        ],
-    )
+    itself = exp.EQ(this=sql.qualified(MET, ROW), expression=row)
+    found = exp.Exists(this=sql.select([sql.one()], [sql.table(MET, MET)], [itself]))
+    items = _items(operator, alone, operator.input_keys[1])
+    rest = sql.select(items, [sql.table(RIGHT, right_alias)], [exp.Not(this=found)])
     shown = [sql.qualified(MET, name) for name in (*operator.columns, *operator.key_names)]
     query = sql.union_all([sql.select(shown, [sql.table(MET, MET)]), rest])
     tables = [(RIGHT, numbered), (MET, met)]

@@ -58,6 +58,12 @@ SELECT id FROM sales WHERE quantity > (SELECT avg(quantity) FROM sales)
 -- about: Grouped by the inner side of the equality, and joined on the left.
 SELECT p.name, (SELECT count(*) FROM sales AS s WHERE s.product = p.product) AS sold FROM products AS p
 
+-- name: array_of_a_query
+-- construct: `ARRAY(SELECT ..)`
+-- cost: delta, matches, groups
+-- about: A correlated scalar subquery of a list.
+SELECT p.name, ARRAY(SELECT s.quantity FROM sales AS s WHERE s.product = p.product ORDER BY s.id) AS sold FROM products AS p
+
 -- name: correlated_by_inequality
 -- construct: correlated scalar subquery
 -- cost: delta, matches, lost groups
