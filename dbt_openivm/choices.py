@@ -1,6 +1,5 @@
-"""What people may choose of the compiler's work: words that the compiler, the engine and the adapter share."""
+"""Words that people choose with, shared by the compiler, the engine and the adapter."""
 
-#: How the delta of a grouped aggregate gets into its state; `auto` is the compiler's choice.
 from __future__ import annotations
 
 AUTO, MERGE, UPDATE_INSERT_DELETE, DELETE_INSERT = APPLY_STRATEGIES = (
@@ -9,3 +8,4 @@ AUTO, MERGE, UPDATE_INSERT_DELETE, DELETE_INSERT = APPLY_STRATEGIES = (
     "update_insert_delete",
     "delete_insert",
 )
+"""How the delta of a grouped aggregate gets into its state; `AUTO` is the engine's choice at each refresh."""

@@ -279,13 +279,13 @@ class GroupedProgram(ViewProgram):
     def merge(self, states: Mapping[str, SourceState], query: str, mixed: bool, target: Target) -> list[Step]:
         """Add the delta to the state by the apply strategy; recompute the groups it left stale."""
         steps: list[Step] = []
-        kept = target.publish or strategies.keeps_delta(target.apply_strategy)
+        kept = strategies.keeps_delta(target)
         source = DELTA if kept else f"({query})"
         if kept:
             steps.append(Step("ivm_keep_query", {"name": DELTA, "query": query}, "compute the delta"))
         if target.publish:
             steps.append(self.publish_groups(target) if self.shows_keys_only else self.keep_old(DELTA, target))
-        steps += strategies.apply(target.apply_strategy, self.merge_arguments(source, mixed, target))
+        steps += strategies.apply(target, self.merge_arguments(source, mixed, target))
         if self.stale_condition(mixed):
             steps += [
                 *self.find_stale(target),

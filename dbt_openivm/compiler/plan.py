@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from dbt_openivm import choices
+from dbt_openivm.choices import MERGE
 from dbt_openivm.compiler.algebra import Temporal
 from dbt_openivm.compiler.facts import Column
 from dbt_openivm.compiler.rules import SourceState
@@ -64,7 +64,8 @@ class Target:
         version: the batch under which this refresh publishes.
         publish: whether anyone consumes the boundary's delta.
         columns: the visible columns; empty where their types are not known yet.
-        apply_strategy: how groups take their delta; one of `APPLY_STRATEGIES`. The state is the same under all.
+        apply_strategy: how groups take their delta; a key of `STRATEGIES`. The state is the same under all.
+        batches: the parts in which they take it, one after the other: less memory, more time.
     """
 
     data: str
@@ -73,7 +74,8 @@ class Target:
     version: int
     publish: bool
     columns: tuple[Column, ...] = ()
-    apply_strategy: str = choices.AUTO
+    apply_strategy: str = MERGE
+    batches: int = 1
 
 
 class NodeProgram(ABC):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from dbt_openivm.choices import AUTO, DELETE_INSERT, MERGE, UPDATE_INSERT_DELETE
-from dbt_openivm.compiler.plan import Step
+from dbt_openivm.choices import DELETE_INSERT, MERGE, UPDATE_INSERT_DELETE
+from dbt_openivm.compiler.plan import Step, Target
 from dbt_openivm.compiler.publish import drop
 
 MERGED = "openivm_merged"
@@ -15,24 +15,33 @@ Arguments = Mapping[str, Any]
 """What `ivm_merge` reads; see there."""
 
 
-def chosen(strategy: str) -> str:
-    """What `auto` stands for: one statement, which needs no temporary table."""
-    return MERGE if strategy == AUTO else strategy
-
-
-def keeps_delta(strategy: str) -> bool:
+def keeps_delta(target: Target) -> bool:
     """Whether several statements read the delta, so that it must be in a temporary table."""
-    return chosen(strategy) != MERGE
+    return target.publish or target.batches > 1 or target.apply_strategy != MERGE
 
 
-def apply(strategy: str, arguments: Arguments) -> list[Step]:
-    """The steps of a strategy. All of them count emptied, changed and new groups once each.
+def apply(target: Target, arguments: Arguments) -> list[Step]:
+    """The steps that add a delta to a state. Under every strategy emptied, changed and new groups count once each.
 
     Args:
-        strategy: one of `APPLY_STRATEGIES`.
         arguments: of `ivm_merge`; `source` is a temporary table if `keeps_delta`.
     """
-    return STRATEGIES[chosen(strategy)](arguments)
+    strategy = STRATEGIES[target.apply_strategy]
+    keys = [key for _, key in arguments["keys"]]
+    return [
+        step
+        for source in batches(arguments["source"], keys, target.batches)
+        for step in strategy({**arguments, "source": source})
+    ]
+
+
+def batches(source: str, keys: Sequence[str], number: int) -> Iterator[str]:
+    """The parts of a delta by the hash of its keys: each group is in one of them."""
+    if number == 1:
+        yield source
+        return
+    for batch in range(number):
+        yield f"(SELECT * FROM {source} WHERE hash({', '.join(keys)}) % {number} = {batch})"
 
 
 def merge(arguments: Arguments) -> list[Step]:
@@ -41,21 +50,18 @@ def merge(arguments: Arguments) -> list[Step]:
 
 def update_insert_delete(arguments: Arguments) -> list[Step]:
     """One statement a kind of change. The emptied groups go first: an update would compute over no rows for them."""
-    delete = [Step("ivm_delete_emptied", arguments, "delete the emptied groups", counts=True)]
-    return [
-        *(delete if arguments["count"] else []),
-        Step("ivm_update_groups", arguments, "update the groups", counts=True),
-        insert_new(arguments, arguments["target"]),
-    ]
+    delete = Step("ivm_delete_emptied", arguments, "delete the emptied groups", counts=True)
+    update = Step("ivm_update_groups", arguments, "update the groups", counts=True)
+    return [*([delete] if arguments["count"] else []), update, insert_new(arguments, arguments["target"])]
 
 
 def delete_insert(arguments: Arguments) -> list[Step]:
     """Keep the new rows of the touched groups, delete their old ones, insert."""
     updates = dict(arguments["updates"])
-    held = {column: f"t.{column}" for column, _ in arguments["inserts"]}
-    values = [(column, updates.get(column, old)) for column, old in held.items()]
+    columns = [column for column, _ in arguments["inserts"]]
+    values = [(column, updates.get(column, f"t.{column}")) for column in columns]
     affected = {"target": arguments["target"], "affected": arguments["source"], "keys": arguments["keys"]}
-    put = {"target": arguments["target"], "name": MERGED, "columns": list(held)}
+    put = {"target": arguments["target"], "name": MERGED, "columns": columns}
     return [
         Step("ivm_keep_groups", {**arguments, "name": MERGED, "values": values}, "compute the touched groups"),
         Step("ivm_delete_affected", affected, "delete the touched groups", counts=True),

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from dbt_openivm.choices import DELETE_INSERT
 from dbt_openivm.compiler import publish
 from dbt_openivm.compiler.clock import CLOCK
 from dbt_openivm.compiler.facts import BASE, VISIBLE, Column
@@ -25,6 +26,7 @@ from dbt_openivm.engine.runner import Runner, StateChangedError
 from dbt_openivm.engine.session import Session
 from dbt_openivm.engine.shapes import view_is_whole
 from dbt_openivm.engine.types import RefreshResult
+from dbt_openivm.engine.ways import ASKED, Way
 from dbt_openivm.errors import InternalError
 from dbt_openivm.names import (
     RelationName,
@@ -54,13 +56,20 @@ class Application:
     """One refresh of one view, inside the caller's open transaction."""
 
     def __init__(
-        self, session: Session, catalog: Catalog, render: Renderer, prepared: Prepared, clock: Clock | None = None
+        self,
+        session: Session,
+        catalog: Catalog,
+        render: Renderer,
+        prepared: Prepared,
+        clock: Clock | None = None,
+        way: Way = ASKED,
     ) -> None:
         self.session = session
         self.clock = clock
         self.catalog = catalog
         self.prepared = prepared
         self.outline = prepared.outline
+        self.way = way
         self.runner = Runner(session, render)
         self.touched: dict[str, ViewRow] = {}
         self.crossings: Crossings | None = None
@@ -74,7 +83,15 @@ class Application:
         outcome = self.refresh() if self.prepared.action == REFRESH else self.build(self.prepared.reason)
         if not self.prepared.user_view_ours:
             self.create_user_view()
+        self.keep_choice()
         return self.tell(outcome)
+
+    def keep_choice(self) -> None:
+        """Note an apply strategy that is not the one of the last refresh; the state is the same under all."""
+        root, chosen = self.prepared.root, self.prepared.spec.apply_strategy
+        if self.prepared.action == REFRESH and root is not None and root.apply_strategy != chosen:
+            self.catalog.set_apply_strategy(root.key, chosen)
+            self.touched[root.key] = replace(self.touched.get(root.key, root), apply_strategy=chosen)
 
     # --- reading -----------------------------------------------------------------------------------------------------
 
@@ -141,7 +158,7 @@ class Application:
             return self.follow_clock(states, cursors[CLOCK], rows)
         if not rows and not self.outline.volatile:
             return Outcome("none", None)
-        strategy, reason = cost.choose(self.session, self.outline, self.prepared.spec.refresh_mode, states)
+        strategy, reason = self.choose(states)
         changed = self.maintain(states, full=strategy == "full")
         self.advance(states)
         return Outcome(strategy, reason, rows, changed)
@@ -156,9 +173,7 @@ class Application:
         if complete and not rows + crossings.rows:
             crossings.clean_up()
             return Outcome("none", None)
-        strategy, reason = cost.choose(
-            self.session, self.outline, self.prepared.spec.refresh_mode, states, crossings.rows
-        )
+        strategy, reason = self.choose(states, crossings.rows)
         states[CLOCK] = crossings.clock
         changed = self.maintain(states, full=strategy == "full")
         crossings.clean_up()
@@ -166,6 +181,13 @@ class Application:
             return Outcome("none", None)
         self.advance(states)
         return Outcome(strategy, reason, rows + crossings.rows, changed)
+
+    def choose(self, states: Sources, crossed: int = 0) -> tuple[str, str | None]:
+        """("incremental" or "full", why it is not an incremental refresh as any other)."""
+        if self.way.full:
+            return "full", self.way.reason
+        strategy, reason = cost.choose(self.session, self.outline, self.prepared.spec.refresh_mode, states, crossed)
+        return strategy, reason or self.way.reason
 
     def advance(self, _states: Sources) -> None:
         """Note that the view has consumed its sources up to the versions of this refresh."""
@@ -176,7 +198,7 @@ class Application:
         """Refresh every node in order; returns how many rows of the view itself changed, None if that is not known."""
         for node in self.plan.nodes:
             row = self.row_of(node)
-            target = self.target(node, row)
+            target = self.target(node, row, states)
             self.runner.changed = 0
             if self.crossings is not None and not full:
                 self.crossings.find_late(node, states)
@@ -201,13 +223,19 @@ class Application:
         """The incremental program of one node."""
         return node.program.incremental(states, target)
 
-    def target(self, node: PlanNode, row: ViewRow) -> Target:
+    def target(self, node: PlanNode, row: ViewRow, states: Sources) -> Target:
         # A consumer that registers while this refresh runs finds out from `log_start` that it cannot follow.
         consumed = node.number is not None or self.prepared.passed is not None
         return Target(
             row.data.sql, row.visible.sql, row.log.sql, row.version + 1, consumed, row.columns,
-            self.prepared.spec.apply_strategy,
+            self.apply_strategy(node, row, states), self.way.batches,
         )  # fmt: skip
+
+    def apply_strategy(self, node: PlanNode, row: ViewRow, states: Sources) -> str:
+        if self.way.sparing:
+            return DELETE_INSERT
+        deltas = [states[key] for key in node.sources if key in states]
+        return cost.apply_strategy(self.prepared.spec.apply_strategy, deltas, row.row_count)
 
     def clean_log(self, row: ViewRow, target: Target) -> None:
         """Remove what every consumer has passed; only this view's own refresh ever deletes from its log."""
@@ -305,6 +333,7 @@ class Application:
             sources=json.dumps(sorted(sources)) if is_root else "[]",
             volatile=self.plan.volatile,
             project=spec.project,
+            apply_strategy=spec.apply_strategy,
         )
 
     def name_of(self, number: int | None) -> str:

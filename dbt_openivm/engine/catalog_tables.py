@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 #: Raised when the layout below changes; a database with another number is refused with a message.
-CATALOG_VERSION = 2
+CATALOG_VERSION = 3
 
 TABLES: dict[str, str] = {
     "openivm_catalog": """
@@ -36,6 +36,7 @@ TABLES: dict[str, str] = {
         sources VARCHAR,         -- JSON: keys of the sources: as many cursors must be there
         volatile BOOLEAN,        -- whether the result may change without a change of data
         project VARCHAR,         -- the dbt project whose model it is; NULL for one made with the engine API
+        apply_strategy VARCHAR,  -- as its author wants it: auto, or one by name
         created_at TIMESTAMP,
         refreshed_at TIMESTAMP   -- when the version was raised; later refreshes are in the history
     """,

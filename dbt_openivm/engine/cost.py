@@ -1,9 +1,10 @@
-"""Incremental or full: a simple choice from the sizes of deltas and sources, in words that a user can check."""
+"""Simple choices from sizes, which a user can check: incremental or full, and how groups take their delta."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
+from dbt_openivm.choices import AUTO, DELETE_INSERT, MERGE
 from dbt_openivm.compiler.plan import FULL_REFRESH
 from dbt_openivm.compiler.rules import SourceState
 from dbt_openivm.engine.planning import Outline
@@ -14,6 +15,9 @@ SMALL = 10_000
 
 SHARE = 0.3
 """From this share of the sources' rows on, a recompute is cheaper than applying the delta."""
+
+MANY_GROUPS = 500
+"""From so many groups on, deleting and inserting them is cheaper than updating them; see docs/apply-strategies.md."""
 
 
 def choose(
@@ -38,3 +42,15 @@ def choose(
     if changes < SHARE * rows:
         return "incremental", None
     return "full", f"{changes:,} changes to {rows:,} source rows: recomputing is cheaper than applying them"
+
+
+def apply_strategy(asked: str, deltas: Iterable[SourceState], groups: int) -> str:
+    """How groups take their delta: what was asked for, or for `AUTO` what the sizes say.
+
+    A delta updates at most as many groups as it has rows, and as the state has groups. Where a changed row joins with
+    many, it may touch more than that, and is taken for smaller than it is.
+    """
+    if asked != AUTO:
+        return asked
+    changes = sum(state.inserts + state.deletes for state in deltas)
+    return DELETE_INSERT if min(changes, groups) >= MANY_GROUPS else MERGE

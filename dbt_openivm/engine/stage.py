@@ -11,6 +11,7 @@ from dbt_openivm.compiler.plan import RefreshPlan, Target
 from dbt_openivm.compiler.rules import SourceState
 from dbt_openivm.engine.bases import Bases, Need, base_of
 from dbt_openivm.engine.catalog import SourceRow, ViewRow
+from dbt_openivm.engine.cost import apply_strategy
 from dbt_openivm.engine.prepare import relation_name
 from dbt_openivm.engine.types import ViewSpec
 from dbt_openivm.names import RelationName, data_table, delta_table, internal_schema, node_view, visible_view
@@ -77,8 +78,9 @@ class Staging:
             cursor.source_key == view.key for cursor in (self.bases.catalog.cursors() if self.views else [])
         )
         return Target(
-            data.sql, visible.sql, log.sql, 2, consumed, output if number is None else (), spec.apply_strategy
-        )
+            data.sql, visible.sql, log.sql, 2, consumed, output if number is None else (),
+            apply_strategy(spec.apply_strategy, [], row.row_count if row else 0),
+        )  # fmt: skip
 
 
 def proposed(view: RelationName) -> tuple[RelationName, RelationName, RelationName]:

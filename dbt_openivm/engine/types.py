@@ -26,7 +26,7 @@ class ViewSpec:
         invocation: bases are captured once per invocation (a dbt run); None captures on every refresh.
         origin: where the query stands (a file path), for messages.
         project: the dbt project whose model it is.
-        apply_strategy: how groups take their delta; one of `APPLY_STRATEGIES`.
+        apply_strategy: how groups take their delta; one of `APPLY_STRATEGIES`. Kept with the view.
         locate: puts places in the user's files for lines of `sql` in a reason.
     """
 
@@ -60,7 +60,7 @@ class RefreshResult:
     Attributes:
         refresh_type: how the view is maintained, such as AGGREGATE_GROUP.
         strategy: "build", "rebuild", "incremental", "full" or "none" (no source changed, nothing was written).
-        reason: why the view was rebuilt or refreshed in full; None for an incremental refresh.
+        reason: why the view was rebuilt or refreshed in full; of an incremental refresh, why it was not done as usual.
         delta_rows: rows of the sources' deltas that were read.
         changed_rows: rows of the view's state that were written: for groups every touched one, even if it came out the
             same; None where that was not measured (build, full).
@@ -84,7 +84,8 @@ class RefreshResult:
             return f"{self.refresh_type}: no change"
         if self.strategy == "incremental":
             changed = "" if self.changed_rows is None else f", {_count(self.changed_rows)} changed"
-            return f"{self.refresh_type} incremental: {_count(self.delta_rows, 'change')} in{changed}"
+            reason = f"; {self.reason}" if self.reason else ""
+            return f"{self.refresh_type} incremental: {_count(self.delta_rows, 'change')} in{changed}{reason}"
         rows = "" if self.rows is None else f"; {_count(self.rows)}"
         if self.strategy == "build":
             reason = f" ({self.reason})" if self.reason else ""

@@ -11,7 +11,7 @@ from typing import Any
 
 import duckdb
 
-from dbt_openivm.engine.maintain import FAILED
+from dbt_openivm.engine.ways import FAILED
 from dbt_openivm.names import quote
 from tests.property.case import Case, Step, ViewDef, text
 from tests.property.checks import (
