@@ -80,7 +80,10 @@ class Application:
         return self.prepared.plan
 
     def run(self) -> RefreshResult:
-        outcome = self.refresh() if self.prepared.action == REFRESH else self.build(self.prepared.reason)
+        if self.way.rebuild:
+            outcome = self.build(self.way.reason, lost=True)
+        else:
+            outcome = self.refresh() if self.prepared.action == REFRESH else self.build(self.prepared.reason)
         if not self.prepared.user_view_ours:
             self.create_user_view()
         self.keep_choice()

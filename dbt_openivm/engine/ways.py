@@ -1,9 +1,11 @@
 """The ways to do a refresh: as it was asked for, and what comes after a failure.
 
 A refresh that runs out of memory is done again with less of it: by one thread, without keeping rows in order, and the
-deltas of groups in batches, each by the strategy that needs the least. After that, and where the program of a view
-fails on values that its query does not meet, the view is recomputed: a program computes a group's columns from its
-delta too, and near the limits of a type this may overflow where the query does not.
+deltas of groups in batches, each by the strategy that needs the least. Then the view is recomputed, at last without the
+difference for those who read its changes; they build themselves anew.
+
+Where the program of a view fails on values that its query does not meet, it is recomputed too: a program computes a
+group's columns from its delta, and near the limits of a type this may overflow where the query does not.
 """
 
 from __future__ import annotations
@@ -31,11 +33,13 @@ class Way:
         reason: what went wrong before; None for a refresh as it was asked for.
         sparing: whether it must do with little memory.
         full: whether it recomputes, whatever would be cheaper.
+        rebuild: whether it starts anew, and so do its consumers.
     """
 
     reason: str | None = None
     sparing: bool = False
     full: bool = False
+    rebuild: bool = False
 
     @property
     def batches(self) -> int:
@@ -77,14 +81,19 @@ def attempt_in(session: Session, way: Way, attempt: Callable[[Way], Result]) -> 
 
 def next_way(way: Way, error: Exception, refresh_mode: str) -> Way | None:
     """What to do after a failure; None if it is the query's own, or nothing is left to try."""
-    if way.full or "duckdb" not in type(error).__module__:
+    said = str(error).splitlines()[0] if "duckdb" in type(error).__module__ else None
+    if said is None or way.rebuild:
         return None
-    said = str(error).splitlines()[0]
     if not is_out_of_memory(error):
-        return Way(f"{FAILED} ({said})", way.sparing, full=True) if refresh_mode == "auto" else None
+        fails_by_itself = way.full or refresh_mode != "auto"
+        return None if fails_by_itself else Way(f"{FAILED} ({said})", way.sparing, full=True)
     if not way.sparing:
-        return Way(f"in {BATCHES} batches, since there was too little memory ({said})", sparing=True)
-    return None if refresh_mode == "strict" else Way(f"too little memory for {BATCHES} batches ({said})", True, True)
+        return Way(f"done again with less memory ({said})", sparing=True, full=way.full)
+    if refresh_mode == "strict":
+        return None
+    if not way.full:
+        return Way(f"too little memory to apply the change ({said})", sparing=True, full=True)
+    return Way(f"too little memory to tell others what changed ({said})", sparing=True, full=True, rebuild=True)
 
 
 def is_out_of_memory(error: Exception) -> bool:

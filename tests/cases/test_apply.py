@@ -1,14 +1,17 @@
-"""The apply strategies of grouped aggregates: each case under each, with both captures, checked after every refresh."""
+"""The apply strategies of grouped aggregates: their results, which of them is taken, and that they share a state."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
-import duckdb
 import pytest
 
 from dbt_openivm import IvmEngine
-from dbt_openivm.choices import APPLY_STRATEGIES
+from dbt_openivm.choices import APPLY_STRATEGIES, AUTO, DELETE_INSERT, MERGE, UPDATE_INSERT_DELETE
+from dbt_openivm.compiler.rules import SourceState
+from dbt_openivm.compiler.strategies import batches
+from dbt_openivm.engine.cost import MANY_GROUPS, apply_strategy
 from dbt_openivm.errors import ConfigError
 from tests.cases import test_groups
 from tests.helpers import World, connect, has_triggers
@@ -44,13 +47,13 @@ class Applying(World):
 
 @pytest.fixture(params=["diff", "trigger"])
 def capture(request: pytest.FixtureRequest) -> str:
-    if request.param == "trigger" and not has_triggers():
-        pytest.skip("triggers need DuckDB 2")
-    return str(request.param)
+    """Without triggers the engine compares, as it does anyway."""
+    return str(request.param) if has_triggers() else "diff"
 
 
-@pytest.fixture(params=APPLY_STRATEGIES[1:])
+@pytest.fixture(params=[UPDATE_INSERT_DELETE, DELETE_INSERT])
 def world(request: pytest.FixtureRequest, capture: str) -> Iterator[Applying]:
+    """With a strategy that small changes do not get by themselves, as they do in all other tests."""
     with connect() as connection:
         made = Applying(connection, capture)
         made.strategy = request.param
@@ -58,6 +61,7 @@ def world(request: pytest.FixtureRequest, capture: str) -> Iterator[Applying]:
         yield made
 
 
+@pytest.mark.parametrize("capture", ["diff"], indirect=True)
 @pytest.mark.parametrize("case", PLAIN, ids=lambda case: case.__name__)
 def test_cases_of_groups(case: object, world: World) -> None:
     """The cases that need nothing but a world."""
@@ -65,7 +69,7 @@ def test_cases_of_groups(case: object, world: World) -> None:
     case(world)
 
 
-@pytest.mark.parametrize("consumed", [False, True], ids=["alone", "consumed"])
+@pytest.mark.parametrize(("capture", "consumed"), [("diff", True), ("trigger", False)], indirect=["capture"])
 @pytest.mark.parametrize("name", QUERIES)
 def test_changes_of_every_kind(world: World, name: str, consumed: bool) -> None:
     """New groups, changed, emptied ones, partly NULL keys; with a consumer that follows the published delta."""
@@ -82,40 +86,82 @@ def test_changes_of_every_kind(world: World, name: str, consumed: bool) -> None:
             world.refresh("copy")
 
 
-def test_all_strategies_count_the_same_rows_and_share_a_state(capture: str) -> None:
-    """Another strategy takes over the state of the last one, without a rebuild."""
+LABELS = {
+    AUTO: "merge the delta",
+    MERGE: "merge the delta",
+    UPDATE_INSERT_DELETE: "update the groups",
+    DELETE_INSERT: "insert the touched groups",
+}
+
+
+def last_steps(connection: Any) -> str:
+    """The statements of the last refresh."""
+    steps = "SELECT steps FROM openivm.openivm_refresh_history ORDER BY rowid DESC LIMIT 1"
+    return str(connection.execute(steps).fetchone()[0])
+
+
+def test_another_strategy_needs_no_rebuild(capture: str) -> None:
+    """It is kept with the view, takes over the state of the last one, and counts the same rows."""
     with connect() as connection:
         connection.execute("CREATE TABLE t (g VARCHAR, x INTEGER)")
         connection.execute("INSERT INTO t VALUES ('a', 1), ('b', 2)")
-        IvmEngine(connection, capture).create_view("mv", "SELECT g, sum(x) AS s FROM t GROUP BY g")
+        engine, query = IvmEngine(connection, capture), "SELECT g, sum(x) AS s FROM t GROUP BY g"
         for strategy in APPLY_STRATEGIES:
+            engine.create_view("mv", query, strategy)
             connection.execute("DELETE FROM t WHERE g = 'b'")
             connection.execute("INSERT INTO t VALUES ('a', 1), ('c', 2)")
-            engine = IvmEngine(connection, capture, apply_strategy=strategy)
-            result = engine.refresh("mv")
+            result = IvmEngine(connection, capture).refresh("mv")
             assert (result.strategy, result.changed_rows) == ("incremental", 3)
+            assert LABELS[strategy] in last_steps(connection)
             connection.execute("DELETE FROM t WHERE g = 'c'")
             connection.execute("INSERT INTO t VALUES ('b', 2)")
             assert engine.refresh("mv").changed_rows == 2
+            assert LABELS[strategy] in last_steps(connection)
 
 
-@pytest.mark.parametrize("strategy", APPLY_STRATEGIES[1:])
-def test_each_strategy_has_its_program(strategy: str) -> None:
-    """The statements that `explain` shows are those of the strategy."""
-    with duckdb.connect() as connection:
-        connection.execute("CREATE TABLE t (g VARCHAR, x INTEGER)")
-        text = IvmEngine(connection, apply_strategy=strategy).explain("SELECT g, sum(x) AS s FROM t GROUP BY g")
-    found = [word for word in ("MERGE INTO", "ANTI JOIN", "openivm_merged") if word in text]
-    assert (
-        found
-        == {
-            "merge": ["MERGE INTO"],
-            "update_insert_delete": ["ANTI JOIN"],
-            "delete_insert": ["ANTI JOIN", "openivm_merged"],
-        }[strategy]
-    )
+def test_auto_follows_the_sizes(capture: str) -> None:
+    """Also in quick refreshes, which keep their programs."""
+    with connect() as connection:
+        connection.execute(f"CREATE TABLE t AS SELECT i AS g, 1 AS x FROM range({2 * MANY_GROUPS}) r(i)")
+        world = World(connection, capture)
+        world.create("mv", "SELECT g, sum(x) AS s, count(*) AS n FROM t GROUP BY g")
+        few = "INSERT INTO t VALUES (1, 1), (-1, 1)"
+        many = f"INSERT INTO t SELECT i, 1 FROM range({MANY_GROUPS}) r(i)"
+        for change, strategy in ((few, MERGE), (many, DELETE_INSERT), (few, MERGE), (many, DELETE_INSERT)):
+            assert world.change("mv", change).strategy == "incremental"
+            assert LABELS[strategy] in last_steps(connection)
+
+
+@pytest.mark.parametrize(
+    ("asked", "changes", "groups", "expected"),
+    [
+        (AUTO, MANY_GROUPS, MANY_GROUPS, DELETE_INSERT),
+        (AUTO, MANY_GROUPS, MANY_GROUPS - 1, MERGE),
+        (AUTO, MANY_GROUPS - 1, 10**9, MERGE),
+        (MERGE, 10**9, 10**9, MERGE),
+        (UPDATE_INSERT_DELETE, 1, 1, UPDATE_INSERT_DELETE),
+    ],
+)
+def test_choice_by_sizes(asked: str, changes: int, groups: int, expected: str) -> None:
+    deltas = [SourceState("t", "log", 1, 2, changes - 1, 1)]
+    assert apply_strategy(asked, deltas, groups) == expected
 
 
 def test_an_unknown_strategy_is_refused() -> None:
-    with duckdb.connect() as connection, pytest.raises(ConfigError, match="apply_strategy is 'upsert', expected one"):
-        IvmEngine(connection, apply_strategy="upsert")
+    expected = "apply_strategy is 'upsert', expected one of auto, merge, update_insert_delete, delete_insert"
+    with connect() as connection:
+        with pytest.raises(ConfigError, match=expected):
+            IvmEngine(connection, apply_strategy="upsert")
+        with pytest.raises(ConfigError, match=f"The view memory.main.mv: {expected}"):
+            IvmEngine(connection).create_view("mv", "SELECT 1 AS one", "upsert")
+
+
+def test_batches_part_the_groups() -> None:
+    """Each group is in one of them, also those of NULL."""
+    with connect() as connection:
+        connection.execute("CREATE TABLE d AS SELECT nullif(i, 0) AS g, nullif(i % 3, 0) AS h FROM range(90) r(i)")
+        parts = list(batches("d", ['"g"', '"h"'], 4))
+        found = connection.execute(" UNION ALL ".join(f"(FROM {part})" for part in parts)).fetchall()
+        assert len(parts) == 4
+        assert sorted(map(str, found)) == sorted(map(str, connection.execute("FROM d").fetchall()))
+    assert list(batches("d", ['"g"'], 1)) == ["d"]

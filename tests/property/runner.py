@@ -124,7 +124,7 @@ class Runner:
         if error and not self.case.risky:
             raise InvalidCase(error)
         try:
-            info = self.engine.create_view(view.name, view.sql)
+            info = self.engine.create_view(view.name, view.sql, view.apply_strategy)
         except Exception as raised:
             if error:
                 self.report.errors += 1
