@@ -1,47 +1,45 @@
-"""One program in a process of its own, under a memory limit.
+"""Programs in a process of their own, under a memory limit.
 
-Reads JSON from standard input (database, memory_limit, statements), runs the statements in one transaction and prints
-JSON: wall and CPU milliseconds, bytes resident at most, and the first line of the error where it failed. It imports
-nothing but DuckDB, so that the peak is that of the statements.
+Reads JSON from standard input: the database, settings of DuckDB, programs (each a list of statements, run in one
+transaction) and a query. Prints JSON: wall and CPU milliseconds of each program with its commit, the query's answer
+after the first and after the last, bytes resident at most, and the error where one ran out of memory. It imports
+nothing but DuckDB, so that the peak is that of the programs.
 """
 
 from __future__ import annotations
 
 import json
-import resource
 import sys
 import time
-from pathlib import Path
+from typing import Any
 
 import duckdb
 
-from benchmarks.sales import NO_CHECKPOINT
-
-STATUS = Path("/proc/self/status")
+from benchmarks.resident import resident_peak
 
 
 def main() -> None:
     """Run what standard input asks for."""
     asked = json.load(sys.stdin)
-    config = {"memory_limit": asked["memory_limit"], "temp_directory": f"{asked['database']}.tmp"}
-    with duckdb.connect(asked["database"], config=config) as con:
-        con.execute(NO_CHECKPOINT)
-        wall, cpu, error = time.perf_counter(), time.process_time(), None
+    took: list[tuple[float, float]] = []
+    answers: list[str] = []
+    error = None
+    with duckdb.connect(asked["database"], config=asked["settings"]) as con:
         try:
-            for statement in ("BEGIN", *asked["statements"], "COMMIT"):
-                con.execute(statement).fetchall()
+            for number, program in enumerate(asked["programs"], start=1):
+                took.append(timed(con, program))
+                if number in (1, len(asked["programs"])):
+                    answers.append(str(con.execute(asked["query"]).fetchall()))
         except duckdb.OutOfMemoryException as failed:
             error = str(failed).splitlines()[0]
-        took = {"wall": (time.perf_counter() - wall) * 1000, "cpu": (time.process_time() - cpu) * 1000}
-        print(json.dumps({**took, "peak": resident_peak(), "error": error}))
+        print(json.dumps({"took": took, "answers": answers, "peak": resident_peak(), "error": error}))
 
 
-def resident_peak() -> int:
-    """Bytes; on Linux not from getrusage, which starts with the peak of the process that started this one."""
-    if not STATUS.exists():
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    line = next(line for line in STATUS.read_text().splitlines() if line.startswith("VmHWM"))
-    return int(line.split()[1]) * 1024
+def timed(con: Any, program: list[str]) -> tuple[float, float]:
+    wall, cpu = time.perf_counter(), time.process_time()
+    for statement in ("BEGIN", *program, "COMMIT"):
+        con.execute(statement).fetchall()
+    return (time.perf_counter() - wall) * 1000, (time.process_time() - cpu) * 1000
 
 
 if __name__ == "__main__":
