@@ -83,7 +83,7 @@ def view_config(node: Mapping[str, Any]) -> ViewConfig:
     """
     problems = [*_choices(node), *_not_needed(node), *_constraints(node)]
     if problems:
-        head = f"The configuration of {node.get('name', 'this')}, an ivm_view, has problems:"
+        head = f"The configuration of the ivm_view {node['name']} has problems:"
         raise ConfigError("\n".join([head, *(f"- {p}" for p in problems)]))
     config = node["config"]
     return ViewConfig(

@@ -16,8 +16,15 @@ SMALL = 10_000
 SHARE = 0.3
 """From this share of the sources' rows on, a recompute is cheaper than applying the delta."""
 
-MANY_GROUPS = 500
-"""From so many groups on, deleting and inserting them is cheaper than updating them; see docs/apply-strategies.md."""
+MANY_GROUPS = 10_000
+"""From so many groups on, deleting and inserting them is cheaper than updating them."""
+
+MANY_VECTORS = 128
+"""So many vectors of a state make the COMMIT of an UPDATE expensive: DuckDB takes it for as large as all vectors that it
+touches, with their columns, and where that exceeds `checkpoint_threshold` it checkpoints on the spot."""
+
+VECTOR = 2048
+"""Rows of a vector."""
 
 
 def choose(
@@ -45,12 +52,13 @@ def choose(
 
 
 def apply_strategy(asked: str, deltas: Iterable[SourceState], groups: int) -> str:
-    """How groups take their delta: what was asked for, or for `AUTO` what the sizes say.
+    """How groups take their delta: what was asked for, or for `AUTO` what docs/apply-strategies.md measures.
 
-    A delta updates at most as many groups as it has rows, and as the state has groups. Where a changed row joins with
-    many, it may touch more than that, and is taken for smaller than it is.
+    A delta updates at most as many groups as it has rows, and as the state has groups; scattered, each in a vector of
+    its own. Where a changed row joins with many, the delta is larger than it is taken for.
     """
     if asked != AUTO:
         return asked
     changes = sum(state.inserts + state.deletes for state in deltas)
-    return DELETE_INSERT if min(changes, groups) >= MANY_GROUPS else MERGE
+    many = min(changes, groups) >= MANY_GROUPS or min(changes, groups // VECTOR) >= MANY_VECTORS
+    return DELETE_INSERT if many else MERGE
