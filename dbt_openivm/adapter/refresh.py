@@ -164,7 +164,8 @@ class Refresher:
             result: RefreshResult = maintainer.apply(prepared, way)
             return result
 
-        return IvmResponse.of(in_some_way(self.session, prepared.spec.refresh_mode, attempt))
+        mode = prepared.spec.refresh_mode
+        return IvmResponse.of(in_some_way(self.session, mode, maintainer.is_damaged, attempt))
 
     def limited_query(self, context: Context) -> str:
         """The query of a model under `--empty` or `--sample`, over the queries of the models that it reads."""

@@ -237,8 +237,9 @@ class Application:
     def apply_strategy(self, node: PlanNode, row: ViewRow, states: Sources) -> str:
         if self.way.sparing:
             return DELETE_INSERT
-        deltas = [states[key] for key in node.sources if key in states]
-        return cost.apply_strategy(self.prepared.spec.apply_strategy, deltas, row.row_count)
+        return cost.apply_strategy(
+            self.prepared.spec.apply_strategy, [states[key] for key in node.sources], row.row_count
+        )
 
     def clean_log(self, row: ViewRow, target: Target) -> None:
         """Remove what every consumer has passed; only this view's own refresh ever deletes from its log."""

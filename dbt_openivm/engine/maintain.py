@@ -102,7 +102,7 @@ class Maintainer:
         def attempt(way: Way) -> RefreshResult:
             return self.transaction(lambda: self._rerun(view, spec_of, way))
 
-        return self.alone(view, lambda: in_some_way(self.session, refresh_mode, attempt))
+        return self.alone(view, lambda: in_some_way(self.session, refresh_mode, self.is_damaged, attempt))
 
     def _rerun(self, view: RelationName, spec_of: SpecOf, way: Way) -> RefreshResult:
         rows = self.catalog.views()
@@ -141,12 +141,20 @@ class Maintainer:
         except OpenIvmError:
             raise
         except Exception:
-            check_functions(self.session, self.catalog.database)
-            if self.catalog.exists():
+            if not self.is_damaged():
                 raise
         self._coordinator = self._preparer = None
         self.setup()
         return work()
+
+    def is_damaged(self) -> bool:
+        """Whether somebody damaged the catalog since `setup`.
+
+        Raises:
+            UnsafeError: macros stand in the way; see `check_functions`.
+        """
+        check_functions(self.session, self.catalog.database)
+        return not self.catalog.exists()
 
     def compiled(self, work: Callable[[], Result]) -> Result:
         """Do `work`, and again after compiling outside its transaction what it did not find compiled."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -50,33 +50,30 @@ class Way:
 ASKED = Way()
 
 
-def in_some_way(session: Session, refresh_mode: str, attempt: Callable[[Way], Result]) -> Result:
+def in_some_way(
+    session: Session, refresh_mode: str, damaged: Callable[[], bool], attempt: Callable[[Way], Result]
+) -> Result:
     """Refresh as asked; after a failure in another way, if there is one.
 
     Args:
         session: without an open transaction after `attempt` failed.
         refresh_mode: of the view.
+        damaged: whether no way can help, because of what somebody else did.
         attempt: a refresh in a transaction of its own.
 
     Raises:
         Exception: what the last attempt raised.
     """
-    way: Way | None = ASKED
-    while way is not None:
+    way = ASKED
+    while True:
         try:
-            return attempt_in(session, way, attempt)
+            with saving_memory(session) if way.sparing else nullcontext():
+                return attempt(way)
         except Exception as error:
-            way = next_way(way, error, refresh_mode)
-            if way is None:
+            following = next_way(way, error, refresh_mode)
+            if following is None or damaged():
                 raise
-    raise AssertionError("every failure has another way, or is raised")
-
-
-def attempt_in(session: Session, way: Way, attempt: Callable[[Way], Result]) -> Result:
-    if not way.sparing:
-        return attempt(way)
-    with saving_memory(session):
-        return attempt(way)
+            way = following
 
 
 def next_way(way: Way, error: Exception, refresh_mode: str) -> Way | None:
@@ -107,14 +104,14 @@ def saving_memory(session: Session) -> Iterator[None]:
 
     Where the configuration is locked it stays as it is.
     """
-    names = ("threads", "preserve_insertion_order", "lock_configuration")
+    names = ("threads", "external_threads", "preserve_insertion_order", "lock_configuration")
     with _SPARING:
         asked = ", ".join(f"current_setting('{name}')" for name in names)
-        [(threads, order, locked)] = session.execute(f"SELECT {asked}")
+        [(threads, external, order, locked)] = session.execute(f"SELECT {asked}")
         if locked:
             yield
             return
-        set_memory_use(session, 1, False)
+        set_memory_use(session, external, False)
         try:
             yield
         finally:
