@@ -20,8 +20,8 @@ MANY_GROUPS = 10_000
 """From so many groups on, deleting and inserting them is cheaper than updating them."""
 
 MANY_VECTORS = 128
-"""So many vectors of a state make the COMMIT of an UPDATE expensive: DuckDB takes it for as large as all vectors that it
-touches, with their columns, and where that exceeds `checkpoint_threshold` it checkpoints on the spot."""
+"""So many vectors of a state make the COMMIT of an UPDATE expensive: DuckDB takes it for as large as all the vectors that
+it touches, and where that exceeds `checkpoint_threshold` it checkpoints on the spot."""
 
 VECTOR = 2048
 """Rows of a vector."""

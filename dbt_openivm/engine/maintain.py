@@ -167,9 +167,7 @@ class Maintainer:
             "The relations of the view keep changing while it is compiled. Nothing was changed. Run again."
         )
 
-    def _run(
-        self, spec: ViewSpec, rows: list[ViewRow] | None, way: Way = ASKED
-    ) -> tuple[Prepared, RefreshResult]:
+    def _run(self, spec: ViewSpec, rows: list[ViewRow] | None, way: Way = ASKED) -> tuple[Prepared, RefreshResult]:
         prepared = self._prepare(spec, rows)
         if prepared.occupied:
             raise UnsafeError(

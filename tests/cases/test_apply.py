@@ -26,6 +26,7 @@ QUERIES = {
     "extrema": "SELECT g, min(x) AS lo, max(x) AS hi, count(x) AS n FROM t GROUP BY g",
     "keys": "SELECT DISTINCT g, h FROM t",
     "hidden": "SELECT sum(x) AS s FROM t GROUP BY g, h",
+    "lists": "SELECT h, [sum(x), count(g)] AS l FROM t GROUP BY h",
 }
 CHANGES = (
     ("INSERT INTO t VALUES ('a', NULL, 1), (NULL, NULL, 2), (NULL, 1, 3), ('b', 1, NULL)",),

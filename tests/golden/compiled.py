@@ -52,9 +52,7 @@ def node_name(node: PlanNode) -> str:
     return "view" if node.number is None else f"node_{node.number}"
 
 
-def target_of(
-    node: PlanNode, consumed: bool, columns: tuple[Column, ...] = (), apply_strategy: str = MERGE
-) -> Target:
+def target_of(node: PlanNode, consumed: bool, columns: tuple[Column, ...] = (), apply_strategy: str = MERGE) -> Target:
     """The objects of a node; internal nodes always have a consumer, the view itself only if `consumed`.
 
     Args:

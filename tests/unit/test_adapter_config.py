@@ -26,7 +26,9 @@ def test_settings_are_taken() -> None:
 
 
 def test_every_problem_is_named() -> None:
-    bad = node(refresh_mode=3, capture="x", apply_strategy="merg", unique_key="id", partition_by=["a"], on_schema_change="fail")
+    bad = node(
+        refresh_mode=3, capture="x", apply_strategy="merg", unique_key="id", partition_by=["a"], on_schema_change="fail"
+    )
     bad["constraints"] = [{"type": "primary_key"}]
     bad["columns"] = {"a": {"constraints": [{"type": "not_null"}, {"type": "check", "warn_unenforced": False}]}}
     with pytest.raises(ConfigError) as error:

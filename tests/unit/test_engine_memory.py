@@ -60,7 +60,9 @@ def test_groups_take_their_delta_in_batches(connection: Any) -> None:
     assert_equal(connection, "mv", GROUPS)
     assert ivm.refresh("reader").strategy == "incremental"
     assert_equal(connection, "reader", "SELECT n, count(*) AS groups FROM mv GROUP BY n")
-    said = "SELECT reason FROM openivm.openivm_refresh_history WHERE view_key = 'a.main.mv' AND strategy = 'incremental'"
+    said = (
+        "SELECT reason FROM openivm.openivm_refresh_history WHERE view_key = 'a.main.mv' AND strategy = 'incremental'"
+    )
     assert connection.execute(said).fetchall() == [(result.reason,)]
 
 
@@ -108,9 +110,13 @@ def test_a_locked_configuration_stays_as_it_is(connection: Any) -> None:
 
 
 def test_settings_come_back_after_a_failure(connection: Any) -> None:
-    with pytest.raises(ZeroDivisionError), saving_memory(engine_session(connection)):
-        assert connection.execute(SETTINGS).fetchall() == [(1, False)]
-        raise ZeroDivisionError
+    def fail() -> None:
+        with saving_memory(engine_session(connection)):
+            assert connection.execute(SETTINGS).fetchall() == [(1, False)]
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
     assert connection.execute(SETTINGS).fetchall() == [(2, True)]
 
 
