@@ -20,7 +20,7 @@ MANY_GROUPS = 10_000
 """From so many groups on, deleting and inserting them is cheaper than updating them."""
 
 MANY_VECTORS = 128
-"""So many vectors of a state make the COMMIT of an UPDATE expensive: DuckDB takes it for as large as all the vectors that
+"""So many vectors of a state make the COMMIT of an UPDATE expensive: DuckDB takes it for as large as the vectors that
 it touches, and where that exceeds `checkpoint_threshold` it checkpoints on the spot."""
 
 VECTOR = 2048

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -39,29 +38,10 @@ CHANGES = (
 )
 
 
-class Applying(World):
-    """A world with an apply strategy."""
-
-    strategy = "auto"
-
-    def new_engine(self, connection: object = None) -> IvmEngine:
-        return IvmEngine(connection or self.connection, capture=self.capture, apply_strategy=self.strategy)
-
-
 @pytest.fixture(params=["diff", "trigger"])
 def capture(request: pytest.FixtureRequest) -> str:
     """Without triggers the engine compares, as it does anyway."""
     return str(request.param) if has_triggers() else "diff"
-
-
-@pytest.fixture(params=[UPDATE_INSERT_DELETE, DELETE_INSERT])
-def world(request: pytest.FixtureRequest, capture: str) -> Iterator[Applying]:
-    """With a strategy that small changes do not get by themselves, as they do in all other tests."""
-    with connect() as connection:
-        made = Applying(connection, capture)
-        made.strategy = request.param
-        made.ivm = made.new_engine()
-        yield made
 
 
 @pytest.mark.parametrize("case", PLAIN, ids=lambda case: case.__name__)
@@ -73,12 +53,19 @@ def test_cases_of_groups_in_batches(case: Any, monkeypatch: pytest.MonkeyPatch) 
         assert connection.execute(SPARED).fetchone() > (0,)
 
 
-@pytest.mark.parametrize(("capture", "consumed"), [("diff", True), ("trigger", False)], indirect=["capture"])
+@pytest.mark.parametrize(("strategy", "consumed"), [(UPDATE_INSERT_DELETE, False), (DELETE_INSERT, True)])
 @pytest.mark.parametrize("name", QUERIES)
-def test_changes_of_every_kind(world: World, name: str, consumed: bool) -> None:
+def test_changes_of_every_kind(name: str, strategy: str, consumed: bool) -> None:
     """New groups, changed, emptied ones, partly NULL keys; with a consumer that follows the published delta."""
+    with connect() as connection:
+        world = World(connection, "trigger" if has_triggers() and not consumed else "diff")
+        world.ivm.apply_strategy = strategy
+        changes_of_every_kind(world, QUERIES[name], consumed)
+
+
+def changes_of_every_kind(world: World, query: str, consumed: bool) -> None:
     world.run("CREATE TABLE t (g VARCHAR, h INTEGER, x INTEGER)", "INSERT INTO t VALUES ('a', 1, 1), ('b', 2, 9)")
-    world.create("mv", QUERIES[name])
+    world.create("mv", query)
     if consumed:
         world.create("reader", "SELECT count(*) AS n FROM mv")
         world.create("copy", "SELECT * FROM mv")

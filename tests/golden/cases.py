@@ -51,7 +51,7 @@ def cases() -> list[Case]:
 
 
 def read(path: Path) -> Iterator[Case]:
-    """A block is ``-- name:``, ``-- construct:``, ``-- cost:``, maybe ``-- about:``, ``-- apply:``, and then a query."""
+    """A block is ``-- name:``, ``-- construct:``, ``-- cost:``, maybe ``-- about:``, ``-- apply:``, then one query."""
     for block in re.split(r"^-- name: ", path.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]:
         name, _, rest = block.partition("\n")
         said = {"construct": "", "cost": "", "about": "", "apply": ""}
