@@ -47,6 +47,7 @@ def capture(request: pytest.FixtureRequest) -> str:
 @pytest.mark.parametrize("case", PLAIN, ids=lambda case: case.__name__)
 def test_cases_of_groups_in_batches(case: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The cases that need nothing but a world, in the way of a refresh with little memory."""
+    monkeypatch.setattr(ways, "BATCHES", 2)
     monkeypatch.setattr(ways, "ASKED", ways.Way("as in a test", sparing=True))
     with connect() as connection:
         case(World(connection, "diff"))
