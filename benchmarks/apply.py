@@ -26,7 +26,7 @@ from typing import Any
 import duckdb
 
 from benchmarks.report import markdown
-from dbt_openivm.choices import APPLY_STRATEGIES, AUTO, DELETE_INSERT
+from dbt_openivm.choices import APPLY_STRATEGIES, AUTO, DELETE_INSERT, MERGE
 from dbt_openivm.compiler.plan import NodeProgram, Target
 from dbt_openivm.compiler.rules import SourceState
 from dbt_openivm.engine.cost import apply_strategy
@@ -53,6 +53,10 @@ class Cell:
     changes: int
 
     @property
+    def titles(self) -> tuple[str, str]:
+        return f"{self.groups:,}", f"{self.changes:,}"
+
+    @property
     def auto(self) -> str:
         return apply_strategy(AUTO, [SourceState("", "", inserts=self.changes)], self.groups)
 
@@ -77,7 +81,7 @@ FULL = Grid(
     {
         Cell(1_000_000, 1_000_000): ("256MB", "128MB", "64MB", "32MB"),
         Cell(10_000_000, 1_000_000): ("512MB", "256MB", "128MB", "64MB"),
-        Cell(10_000_000, 10_000_000): ("1GB", "512MB", "256MB", "128MB"),
+        Cell(10_000_000, 10_000_000): ("1GB", "512MB", "256MB"),
     },
 )
 
@@ -239,30 +243,33 @@ def wrong(seen: Mapping[str, Seen]) -> bool:
 # --- reporting --------------------------------------------------------------------------------------------------------
 
 
-def size_cells(cell: Cell, seen: Mapping[str, Seen]) -> list[str]:
-    share = seen[DELETE_INSERT].cpu / seen["merge"].cpu
-    sizes = [f"{cell.groups:,}", f"{cell.changes:,}"]
-    return [*sizes, *(str(seen[strategy]) for strategy in STRATEGIES), f"{share:.2f}", cell.auto]
+def size_table(seen: Sequence[tuple[Cell, Mapping[str, Seen]]]) -> str:
+    rows = [
+        [*cell.titles, *map(str, ways.values()), f"{ways[DELETE_INSERT].cpu / ways[MERGE].cpu:.2f}", cell.auto]
+        for cell, ways in seen
+    ]
+    return markdown(["groups", "changes", *STRATEGIES, "CPU, delete_insert of merge", "auto takes"], rows)
+
+
+def limit_table(seen: Sequence[tuple[Cell, str, Mapping[str, Seen]]]) -> str:
+    rows = [[*cell.titles, limit, *map(str, ways.values())] for cell, limit, ways in seen]
+    return markdown(["groups", "changes", "limit", *STRATEGIES, LITTLE, RECOMPUTE], rows)
 
 
 def main() -> int:
     """Measure, print, and return 1 if the strategies differ in what they leave."""
     arguments = parse()
-    grid, programs, failed = (QUICK if arguments.quick else FULL), Programs(), False
+    grid, programs = QUICK if arguments.quick else FULL, Programs()
     with tempfile.TemporaryDirectory(dir=arguments.workdir) as name:
         folder = Path(name)
-        sizes, limits = [], []
-        for cell, seen in by_size(folder, grid, programs, 1 if arguments.quick else arguments.repeat):
-            sizes.append(size_cells(cell, seen))
-            failed |= wrong(seen)
-        for cell, limit, seen in by_memory(folder, grid, programs):
-            limits.append([f"{cell.groups:,}", f"{cell.changes:,}", limit, *map(str, seen.values())])
-            failed |= wrong(seen)
-    print(f"DuckDB {duckdb.__version__}, Python {platform.python_version()}, {os.cpu_count()} processors\n")
-    print("Wall / CPU milliseconds, medians; megabytes resident at most, with Python's own.\n")
-    print(markdown(["groups", "changes", *STRATEGIES, "CPU, delete_insert of merge", "auto takes"], sizes))
-    print("\nThe first refresh of a process under a memory limit:\n")
-    print(markdown(["groups", "changes", "limit", *STRATEGIES, LITTLE, RECOMPUTE], limits))
+        print(f"DuckDB {duckdb.__version__}, Python {platform.python_version()}, {os.cpu_count()} processors\n")
+        print("Wall / CPU milliseconds, medians; megabytes resident at most, with Python's own.\n")
+        sizes = list(by_size(folder, grid, programs, 1 if arguments.quick else arguments.repeat))
+        print(size_table(sizes), flush=True)
+        print("\nThe first refresh of a process under a memory limit:\n")
+        limits = list(by_memory(folder, grid, programs))
+        print(limit_table(limits))
+    failed = any(map(wrong, [*(seen for _, seen in sizes), *(seen for _, _, seen in limits)]))
     if failed:
         print("\nWRONG: the strategies left different states.")
     return int(failed)

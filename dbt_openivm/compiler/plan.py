@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from dbt_openivm.choices import MERGE
+from dbt_openivm import choices
 from dbt_openivm.compiler.algebra import Temporal
 from dbt_openivm.compiler.facts import Column
 from dbt_openivm.compiler.rules import SourceState
@@ -74,7 +74,7 @@ class Target:
     version: int
     publish: bool
     columns: tuple[Column, ...] = ()
-    apply_strategy: str = MERGE
+    apply_strategy: str = choices.MERGE
     batches: int = 1
 
 
