@@ -77,10 +77,10 @@ def in_some_way(
 
 
 def next_way(way: Way, error: Exception, refresh_mode: str) -> Way | None:
-    """What to do after a failure; None if it is the query's own, or nothing is left to try."""
-    said = str(error).splitlines()[0] if "duckdb" in type(error).__module__ else None
-    if said is None or way.rebuild:
+    """What to do after a failure; None if somebody stopped it, or nothing is left to try."""
+    if way.rebuild or "duckdb" not in type(error).__module__ or type(error).__name__ == "InterruptException":
         return None
+    said = str(error).splitlines()[0]
     if not is_out_of_memory(error):
         fails_by_itself = way.full or refresh_mode != "auto"
         return None if fails_by_itself else Way(f"{FAILED} ({said})", way.sparing, full=True)

@@ -139,6 +139,7 @@ SPARING_FULL = Way("", sparing=True, full=True)
         (ASKED, OVERFLOW, "auto", (False, True)),
         (ASKED, OVERFLOW, "incremental", None),
         (ASKED, UnsafeError("no"), "auto", None),
+        (ASKED, duckdb.InterruptException("INTERRUPT Error: Interrupted!"), "auto", None),
         (SPARING, FULL, "incremental", (True, True)),
         (SPARING, FULL, "strict", None),
         (SPARING, OVERFLOW, "auto", (True, True)),
