@@ -190,7 +190,7 @@ class Application:
         if self.way.full:
             return "full", self.way.reason
         strategy, reason = cost.choose(self.session, self.outline, self.prepared.spec.refresh_mode, states, crossed)
-        return strategy, reason or self.way.reason
+        return strategy, "; ".join(filter(None, (reason, self.way.reason))) or None
 
     def advance(self, _states: Sources) -> None:
         """Note that the view has consumed its sources up to the versions of this refresh."""
