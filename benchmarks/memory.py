@@ -6,7 +6,6 @@ table, `idle` only connects. All three import the same modules.
 
 from __future__ import annotations
 
-import resource
 import subprocess
 import sys
 from collections.abc import Callable
@@ -16,9 +15,8 @@ from pathlib import Path
 import duckdb
 
 from benchmarks.measure import milliseconds, recompute
+from benchmarks.resident import resident_peak
 from benchmarks.views import VIEWS, View
-
-STATUS = Path("/proc/self/status")
 
 
 @dataclass(frozen=True)
@@ -62,15 +60,7 @@ def main(operation: str, database: str, view: str) -> None:
 
     with duckdb.connect(database) as con:
         took = milliseconds(lambda: OPERATIONS[operation](con, VIEWS[view]))
-    print(_resident_peak(), took)
-
-
-def _resident_peak() -> int:
-    """Bytes; on Linux not from getrusage, which starts with the peak of the process that started this one."""
-    if not STATUS.exists():
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    line = next(line for line in STATUS.read_text().splitlines() if line.startswith("VmHWM"))
-    return int(line.split()[1]) * 1024
+    print(resident_peak(), took)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from typing import Any, Optional
 
 from dbt.adapters.duckdb.impl import DuckDBConfig
 
+from dbt_openivm.choices import APPLY_STRATEGIES
 from dbt_openivm.engine.types import CAPTURES, REFRESH_MODES
 from dbt_openivm.errors import ConfigError
 
@@ -38,7 +39,7 @@ NOT_NEEDED = {
 
 #: Configs of an ivm_view that are ours, and settings under meta.openivm of what it reads.
 SWITCHES = ("force_view_delta_cascade", "openivm_skip_empty_deltas")
-MODEL_SETTINGS = ("refresh_mode", "capture", *SWITCHES)
+MODEL_SETTINGS = ("refresh_mode", "capture", "apply_strategy", *SWITCHES)
 SOURCE_SETTINGS = ("capture",)
 
 #: How much alike two words must be for one to be taken for the other, misspelt.
@@ -56,6 +57,8 @@ class OpenIvmConfig(DuckDBConfig):
         refresh_mode: auto (by cost), incremental (whenever the query allows), strict (an error instead of a full
             refresh), full.
         capture: how changes of this model's sources are found, where a source does not say so itself: diff, trigger.
+        apply_strategy: how the state of a grouped aggregate takes its change: auto, merge, update_insert_delete,
+            delete_insert.
         force_view_delta_cascade: keep the companion rows of the last refresh, whether or not a consumer is registered.
         openivm_skip_empty_deltas: add companion rows up by tuple, so that an unchanged result leaves none.
     """
@@ -63,6 +66,7 @@ class OpenIvmConfig(DuckDBConfig):
     # dbt reads these annotations at run time, also on Python 3.10.
     refresh_mode: Optional[str] = None  # noqa: UP045
     capture: Optional[str] = None  # noqa: UP045
+    apply_strategy: Optional[str] = None  # noqa: UP045
     force_view_delta_cascade: Optional[bool] = None  # noqa: UP045
     openivm_skip_empty_deltas: Optional[bool] = None  # noqa: UP045
 
@@ -73,6 +77,7 @@ class ViewConfig:
 
     refresh_mode: str
     capture: str
+    apply_strategy: str = "auto"
     force_view_delta_cascade: bool = False
     skip_empty_deltas: bool = False
 
@@ -85,16 +90,21 @@ def view_config(node: Mapping[str, Any]) -> ViewConfig:
     """
     problems = [*_choices(node), *_switches(node), *_not_needed(node), *_constraints(node)]
     if problems:
-        raise ConfigError(
-            "\n".join(["The configuration of this ivm_view has problems:", *(f"- {p}" for p in problems)])
-        )
+        head = f"The configuration of the ivm_view {node['name']} has problems:"
+        raise ConfigError("\n".join([head, *(f"- {p}" for p in problems)]))
     config = node["config"]
     switches = (bool(config.get(key)) for key in SWITCHES)
-    return ViewConfig(config.get("refresh_mode") or "auto", config.get("capture") or "diff", *switches)
+    return ViewConfig(
+        config.get("refresh_mode") or "auto",
+        config.get("capture") or "diff",
+        config.get("apply_strategy") or "auto",
+        *switches,
+    )
 
 
 def _choices(node: Mapping[str, Any]) -> Iterator[str]:
-    for key, allowed in (("refresh_mode", REFRESH_MODES), ("capture", CAPTURES)):
+    settings = (("refresh_mode", REFRESH_MODES), ("capture", CAPTURES), ("apply_strategy", APPLY_STRATEGIES))
+    for key, allowed in settings:
         value = node["config"].get(key)
         if value is not None and value not in allowed:
             yield f"{key}: got {value!r}, expected one of {', '.join(allowed)}.{_did_you_mean(value, allowed)}"

@@ -19,6 +19,7 @@ from dbt_openivm.engine.garbage import Scope, without_model
 from dbt_openivm.engine.render import Renderer, Step
 from dbt_openivm.engine.report import shown
 from dbt_openivm.engine.types import RefreshResult, ViewSpec
+from dbt_openivm.engine.ways import Way, in_some_way
 from dbt_openivm.names import RelationName
 
 if TYPE_CHECKING:
@@ -143,12 +144,28 @@ class Refresher:
         maintainer = self.maintainer(context["this"].database, context)
         spec = self.spec(context, capture_again=bool(context["pre_hooks"]))
         self._open.refresh = (maintainer, maintainer.prepare(spec, in_transaction=in_transaction))
+        self._open.inside = inside
         self._warn_of_other_captures(context, self._open.refresh[1])
 
     def apply(self) -> IvmResponse:
-        """Bring the view up to date inside dbt's open transaction."""
+        """Bring the view up to date inside dbt's open transaction.
+
+        It may be rolled back and done in another way, unless that loses what was done in it before: by a hook, or to
+        make room for a view that is built.
+        """
+        from dbt_openivm.engine.prepare import REFRESH
+
         maintainer, prepared = self._open.refresh
-        return IvmResponse.of(maintainer.apply(prepared))
+        if self._open.inside or prepared.action != REFRESH:
+            return IvmResponse.of(maintainer.apply(prepared))
+
+        def attempt(way: Way) -> RefreshResult:
+            self.session.ensure_transaction()
+            result: RefreshResult = maintainer.apply(prepared, way)
+            return result
+
+        mode = prepared.spec.refresh_mode
+        return IvmResponse.of(in_some_way(self.session, mode, maintainer.is_damaged, attempt))
 
     def limited_query(self, context: Context) -> str:
         """The query of a model under `--empty` or `--sample`, over the queries of the models that it reads."""
@@ -195,6 +212,7 @@ class Refresher:
             project=context["project_name"],
             force_view_delta_cascade=config.force_view_delta_cascade,
             skip_empty_deltas=config.skip_empty_deltas,
+            apply_strategy=config.apply_strategy,
             locate=locator(node, self._root),
         )
 

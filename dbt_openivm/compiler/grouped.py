@@ -10,7 +10,7 @@ from functools import cached_property
 
 from sqlglot import exp
 
-from dbt_openivm.compiler import sql
+from dbt_openivm.compiler import sql, strategies
 from dbt_openivm.compiler.algebra import Aggregate, column, shared_operators
 from dbt_openivm.compiler.companion_groups import snapshot, transitions
 from dbt_openivm.compiler.components import Component, Decomposition, parse
@@ -278,21 +278,23 @@ class GroupedProgram(ViewProgram):
     # --- programs --------------------------------------------------------------------------------------------------
 
     def merge(self, states: Mapping[str, SourceState], query: str, mixed: bool, target: Target) -> list[Step]:
-        """Add the delta to the state in one MERGE; recompute the groups it left stale."""
-        if target.companion is None and not target.publish:
+        """Add the delta to the state by the apply strategy; recompute the groups it left stale."""
+        if target.companion is None and not strategies.keeps_delta(target):
             return self.merged(states, f"({query})", mixed, target)
         keep = Step("ivm_keep_query", {"name": DELTA, "query": query}, "compute the delta")
         merged = self.merged(states, DELTA, mixed, target)
         if target.companion is not None:
             return [keep, *snapshot(self, DELTA, target), *merged, *transitions(self, target), drop(DELTA)]
+        if not target.publish:
+            return [keep, *merged, drop(DELTA)]
         if self.shows_keys_only:
             return [keep, self.publish_groups(target), *merged, drop(DELTA)]
         published = [self.publish_changes(DELTA, target), drop(target.old)]
         return [keep, self.keep_old(DELTA, target), *merged, *published, drop(DELTA)]
 
     def merged(self, states: Mapping[str, SourceState], source: str, mixed: bool, target: Target) -> list[Step]:
-        """The MERGE, and what recomputes the groups that it leaves stale."""
-        steps = [Step("ivm_merge", self.merge_arguments(source, mixed, target), "merge the delta", counts=True)]
+        """The apply strategy's steps, and what recomputes the groups that they leave stale."""
+        steps = strategies.apply(target, self.merge_arguments(source, mixed, target))
         if not self.stale_condition(mixed):
             return steps
         stale = {"name": AFFECTED, "target": target.data, "keys": self.held_keys, "stale": quote(STALE)}

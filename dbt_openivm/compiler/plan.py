@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from dbt_openivm import choices
 from dbt_openivm.compiler.algebra import Temporal
 from dbt_openivm.compiler.facts import Column
 from dbt_openivm.compiler.rules import SourceState
@@ -89,6 +90,8 @@ class Target:
         companion: the companion rows to write; None where nobody wants them.
         split: whether each statement may run in a session of its own, which no temporary table outlives. Aggregates
             do without, unless a join below needs one; others do not.
+        apply_strategy: how groups take their delta; a key of `STRATEGIES`. The state is the same under all.
+        batches: the parts in which they take it, one after the other: less memory, more time.
     """
 
     data: str
@@ -100,6 +103,8 @@ class Target:
     old: str = "openivm_old"
     companion: Companion | None = None
     split: bool = False
+    apply_strategy: str = choices.MERGE
+    batches: int = 1
 
 
 class NodeProgram(ABC):

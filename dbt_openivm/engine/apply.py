@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from dbt_openivm.choices import DELETE_INSERT
 from dbt_openivm.compiler import companion, publish
 from dbt_openivm.compiler.clock import CLOCK
 from dbt_openivm.compiler.facts import BASE, VISIBLE, Column
@@ -26,6 +27,7 @@ from dbt_openivm.engine.runner import Runner, StateChangedError
 from dbt_openivm.engine.session import Session
 from dbt_openivm.engine.shapes import view_is_whole
 from dbt_openivm.engine.types import RefreshResult
+from dbt_openivm.engine.ways import ASKED, Way
 from dbt_openivm.errors import InternalError
 from dbt_openivm.names import (
     RelationName,
@@ -55,13 +57,20 @@ class Application:
     """One refresh of one view, inside the caller's open transaction."""
 
     def __init__(
-        self, session: Session, catalog: Catalog, render: Renderer, prepared: Prepared, clock: Clock | None = None
+        self,
+        session: Session,
+        catalog: Catalog,
+        render: Renderer,
+        prepared: Prepared,
+        clock: Clock | None = None,
+        way: Way = ASKED,
     ) -> None:
         self.session = session
         self.clock = clock
         self.catalog = catalog
         self.prepared = prepared
         self.outline = prepared.outline
+        self.way = way
         self.runner = Runner(session, render)
         self.companions = Companions(session, catalog, render)
         self.companion: RelationName | None = None
@@ -75,10 +84,21 @@ class Application:
 
     def run(self) -> RefreshResult:
         self.companion = self.find_companion()
-        outcome = self.refresh() if self.prepared.action == REFRESH else self.build(self.prepared.reason)
+        if self.way.rebuild:
+            outcome = self.build(self.way.reason, lost=True)
+        else:
+            outcome = self.refresh() if self.prepared.action == REFRESH else self.build(self.prepared.reason)
         if not self.prepared.user_view_ours:
             self.create_user_view()
+        self.keep_choice()
         return self.tell(outcome)
+
+    def keep_choice(self) -> None:
+        """Note an apply strategy that is not the one of the last refresh; the state is the same under all."""
+        root, chosen = self.prepared.root, self.prepared.spec.apply_strategy
+        if self.prepared.action == REFRESH and root is not None and root.apply_strategy != chosen:
+            self.catalog.set_apply_strategy(root.key, chosen)
+            self.touched[root.key] = replace(self.touched.get(root.key, root), apply_strategy=chosen)
 
     # --- reading -----------------------------------------------------------------------------------------------------
 
@@ -165,7 +185,7 @@ class Application:
             return self.follow_clock(states, cursors[CLOCK], rows)
         if not rows and not self.outline.volatile:
             return Outcome("none", None)
-        strategy, reason = cost.choose(self.session, self.outline, self.prepared.spec.refresh_mode, states)
+        strategy, reason = self.choose(states)
         changed = self.maintain(states, full=strategy == "full")
         self.advance(states)
         return Outcome(strategy, reason, rows, changed)
@@ -180,9 +200,7 @@ class Application:
         if complete and not rows + crossings.rows:
             crossings.clean_up()
             return Outcome("none", None)
-        strategy, reason = cost.choose(
-            self.session, self.outline, self.prepared.spec.refresh_mode, states, crossings.rows
-        )
+        strategy, reason = self.choose(states, crossings.rows)
         states[CLOCK] = crossings.clock
         changed = self.maintain(states, full=strategy == "full")
         crossings.clean_up()
@@ -190,6 +208,13 @@ class Application:
             return Outcome("none", None)
         self.advance(states)
         return Outcome(strategy, reason, rows + crossings.rows, changed)
+
+    def choose(self, states: Sources, crossed: int = 0) -> tuple[str, str | None]:
+        """("incremental" or "full", why it is not an incremental refresh as any other)."""
+        if self.way.full:
+            return "full", self.way.reason
+        strategy, reason = cost.choose(self.session, self.outline, self.prepared.spec.refresh_mode, states, crossed)
+        return strategy, "; ".join(filter(None, (reason, self.way.reason))) or None
 
     def advance(self, _states: Sources) -> None:
         """Note that the view has consumed its sources up to the versions of this refresh."""
@@ -200,7 +225,7 @@ class Application:
         """Refresh every node in order; returns how many rows of the view itself changed, None if that is not known."""
         for node in self.plan.nodes:
             row = self.row_of(node)
-            target = self.target(node, row)
+            target = self.target(node, row, states)
             self.runner.changed = 0
             if self.crossings is not None and not full:
                 self.crossings.find_late(node, states)
@@ -225,13 +250,21 @@ class Application:
         """The incremental program of one node."""
         return companion.incremental(node.program, states, target)
 
-    def target(self, node: PlanNode, row: ViewRow) -> Target:
+    def target(self, node: PlanNode, row: ViewRow, states: Sources) -> Target:
         # A consumer that registers while this refresh runs finds out from `log_start` that it cannot follow.
         consumed = node.number is not None or self.prepared.passed is not None
         return Target(
             row.data.sql, row.visible.sql, row.log.sql, row.version + 1, consumed, row.columns,
             companion=None if node.number is not None else self.companion_rows(),
+            apply_strategy=self.apply_strategy(node, row, states), batches=self.way.batches,
         )  # fmt: skip
+
+    def apply_strategy(self, node: PlanNode, row: ViewRow, states: Sources) -> str:
+        if self.way.sparing:
+            return DELETE_INSERT
+        return cost.apply_strategy(
+            self.prepared.spec.apply_strategy, [states[key] for key in node.sources], row.row_count
+        )
 
     def companion_rows(self) -> Companion | None:
         spec = self.prepared.spec
@@ -346,6 +379,7 @@ class Application:
             volatile=self.plan.volatile,
             project=spec.project,
             companion=None if old is None else old.companion,
+            apply_strategy=spec.apply_strategy,
         )
 
     def name_of(self, number: int | None) -> str:

@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from dbt_openivm.choices import APPLY_STRATEGIES, AUTO
 from dbt_openivm.compiler.facts import Column
 from dbt_openivm.engine.catalog_tables import CATALOG_VERSION, SHAPES, TABLES
 from dbt_openivm.engine.session import Row, Session
@@ -62,6 +63,7 @@ class ViewRow:
     sources: str = "[]"
     volatile: bool = False
     project: str | None = None
+    apply_strategy: str = AUTO
     companion: RelationName | None = None
 
     @property
@@ -203,7 +205,7 @@ class Catalog:
         rows = self.session.execute(
             "SELECT view_key, view_database, view_schema, view_name, owner, definition, fingerprint, refresh_type, "
             "reason, internal_schema, data_table, visible_view, delta_table, columns, state, version, log_start, "
-            "generation, row_count, digest, types, sources, volatile, project, companion_table "
+            "generation, row_count, digest, types, sources, volatile, project, companion_table, apply_strategy "
             f"FROM {self.table('openivm_views')} WHERE {condition}"
         )
         return [view for view in map(self._view, rows) if view is not None]
@@ -211,7 +213,7 @@ class Catalog:
     def _view(self, row: Row) -> ViewRow | None:
         """A row as it was written; None for one that somebody edited beyond reading, as if it had been deleted."""
         owner, reason, digest = row[4], row[8], row[19]
-        if None in (*row[:4], *row[5:8], *row[9:19], *row[20:23]):
+        if None in (*row[:4], *row[5:8], *row[9:19], *row[20:23]) or row[25] not in APPLY_STRATEGIES:
             return None
         data, visible, log = (RelationName(self.database, row[9], name) for name in row[10:13])
         companion = RelationName(self.database, row[9], row[24]) if row[24] else None
@@ -225,7 +227,7 @@ class Catalog:
         return ViewRow(
             row[0], RelationName(row[1], row[2], row[3]), owner, definition, fingerprint, refresh_type, reason, data,
             visible, log, columns, state, version, log_start, generation, row_count, digest, row[20], row[21],
-            bool(row[22]), row[23], companion,
+            bool(row[22]), row[23], row[25], companion,
         )  # fmt: skip
 
     def view(self, key: str) -> ViewRow | None:
@@ -245,6 +247,7 @@ class Catalog:
             columns_to_json(view.columns), columns_to_json(view.state), view.version, view.log_start, view.generation,
             view.row_count, view.digest, view.types, view.sources, view.volatile, view.project,
             view.companion and view.companion.name,
+            view.apply_strategy,
         )  # fmt: skip
         self.session.execute(f"INSERT INTO {self.table('openivm_views')} VALUES ({values}, {NOW}, {NOW})")
 
@@ -260,6 +263,13 @@ class Catalog:
             f"row_count = {count}, refreshed_at = {NOW} WHERE view_key = {literal(view.key)}"
         )
         return replace(view, version=version, log_start=log_start, row_count=count)
+
+    def set_apply_strategy(self, key: str, apply_strategy: str) -> None:
+        """Of a view and its internal nodes."""
+        self.session.execute(
+            f"UPDATE {self.table('openivm_views')} SET apply_strategy = {literal(apply_strategy)} "
+            f"WHERE {literal(key)} IN (view_key, owner)"
+        )
 
     def delete_views(self, keys: Iterable[str]) -> None:
         listed = ", ".join(map(literal, keys))

@@ -37,6 +37,7 @@ TABLES: dict[str, str] = {
         volatile BOOLEAN,        -- whether the result may change without a change of data
         project VARCHAR,         -- the dbt project whose model it is; NULL for one made with the engine API
         companion_table VARCHAR, -- in internal_schema; NULL while nobody wants companion rows
+        apply_strategy VARCHAR,  -- as its author wants it: auto, or one by name
         created_at TIMESTAMP,
         refreshed_at TIMESTAMP   -- when the version was raised; later refreshes are in the history
     """,

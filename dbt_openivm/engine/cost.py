@@ -1,9 +1,10 @@
-"""Incremental or full: a simple choice from the sizes of deltas and sources, in words that a user can check."""
+"""Simple choices from sizes, which a user can check: incremental or full, and how groups take their delta."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
+from dbt_openivm.choices import AUTO, DELETE_INSERT, MERGE
 from dbt_openivm.compiler.plan import FULL_REFRESH
 from dbt_openivm.compiler.rules import SourceState
 from dbt_openivm.engine.planning import Outline
@@ -14,6 +15,16 @@ SMALL = 10_000
 
 SHARE = 0.3
 """From this share of the sources' rows on, a recompute is cheaper than applying the delta."""
+
+MANY_GROUPS = 10_000
+"""From so many groups on, deleting and inserting them is cheaper than updating them."""
+
+MANY_VECTORS = 128
+"""So many vectors of a state make the COMMIT of an UPDATE expensive: DuckDB takes it for as large as the vectors that
+it touches, and where that exceeds `checkpoint_threshold` it checkpoints on the spot."""
+
+VECTOR = 2048
+"""Rows of a vector."""
 
 
 def choose(
@@ -44,3 +55,16 @@ def recompute_reason(changes: int, rows: int) -> str | None:
     if changes < SMALL or changes < SHARE * rows:
         return None
     return f"{changes:,} changes to {rows:,} source rows: recomputing is cheaper than applying them"
+
+
+def apply_strategy(asked: str, deltas: Iterable[SourceState], groups: int) -> str:
+    """How groups take their delta: what was asked for, or for `AUTO` what docs/apply-strategies.md measures.
+
+    A delta updates at most as many groups as it has rows, and as the state has groups; scattered, each in a vector of
+    its own. Where a changed row joins with many, the delta is larger than it is taken for.
+    """
+    if asked != AUTO:
+        return asked
+    changes = sum(state.inserts + state.deletes for state in deltas)
+    many = min(changes, groups) >= MANY_GROUPS or min(changes, groups // VECTOR) >= MANY_VECTORS
+    return DELETE_INSERT if many else MERGE

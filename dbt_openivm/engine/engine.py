@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from dbt_openivm.choices import APPLY_STRATEGIES
+from dbt_openivm.engine.catalog import ViewRow
 from dbt_openivm.engine.clock import Clock
 from dbt_openivm.engine.database import check_writable
 from dbt_openivm.engine.maintain import Maintainer
@@ -27,6 +29,8 @@ class IvmEngine:
             tables of the same database) costs only what changed.
         captures: capture per source, by its name as ``schema.name`` or ``database.schema.name``.
         refresh_mode: "auto", "incremental", "strict" or "full".
+        apply_strategy: how the states of grouped aggregates take their change, for views that this engine creates:
+            "auto", "merge", "update_insert_delete" or "delete_insert".
         clock: what time it is, for tests of views that read the clock: a refresh takes now(), current_date and their
             kin at the moment that this returns, an aware datetime. None is DuckDB's own time, that of the transaction.
             What is refreshed in full always has DuckDB's own.
@@ -57,9 +61,10 @@ class IvmEngine:
         clock: Clock | None = None,
         force_view_delta_cascade: bool = False,
         skip_empty_deltas: bool = False,
+        apply_strategy: str = "auto",
     ) -> None:
         switches = {"force_view_delta_cascade": force_view_delta_cascade, "skip_empty_deltas": skip_empty_deltas}
-        check(connection, capture, captures, refresh_mode, switches)
+        check(connection, capture, captures, refresh_mode, apply_strategy, switches)
         self.session = DuckDBSession(connection)
         [(self.database,)] = self.session.execute("SELECT current_database()")
         check_writable(self.session, self.database)
@@ -68,24 +73,28 @@ class IvmEngine:
         self.refresh_mode = refresh_mode
         self.force_view_delta_cascade = force_view_delta_cascade
         self.skip_empty_deltas = skip_empty_deltas
+        self.apply_strategy = apply_strategy
         self.maintainer = Maintainer(self.session, self.database, render, clock)
         self.maintainer.setup()
 
-    def create_view(self, name: str, sql: str) -> ViewInfo:
-        """Create an incremental view, or replace it by another query.
+    def create_view(self, name: str, sql: str, apply_strategy: str | None = None) -> ViewInfo:
+        """Create an incremental view, or replace it by another query or apply strategy.
 
         Args:
             name: ``view`` or ``schema.view``.
             sql: one SELECT. It may read other incremental views by name.
+            apply_strategy: of this view, kept with it; None is the engine's. Another one needs no rebuild.
 
         Raises:
             QueryError: the query is not valid.
-            ConfigError: there is no such schema, or `captures` names a relation that does not exist.
+            ConfigError: there is no such schema or apply strategy, or `captures` names a relation that does not exist.
         """
         view = self.view_name(name)
+        if apply_strategy is not None and apply_strategy not in APPLY_STRATEGIES:
+            raise ConfigError(f"The view {view}: {not_among('apply_strategy', apply_strategy, APPLY_STRATEGIES)}")
         self.check_schema(view)
         self.check_captures()
-        return self.maintainer.run(self.spec(view, sql))[0].info
+        return self.maintainer.run(self.spec(view, sql, apply_strategy))[0].info
 
     def refresh(self, name: str, full: bool = False) -> RefreshResult:
         """Bring a view to exactly what its query says now. Parents are refreshed by their own calls.
@@ -94,7 +103,11 @@ class IvmEngine:
             full: rebuild it from scratch.
         """
         view = self.view_name(name)
-        return self.maintainer.rerun(view, lambda definition: self.spec(view, definition, full), full)
+
+        def spec_of(row: ViewRow) -> ViewSpec:
+            return self.spec(view, row.definition, row.apply_strategy, full)
+
+        return self.maintainer.rerun(view, spec_of, self.refresh_mode, full)
 
     def explain(self, sql: str) -> str:
         """How a query would be maintained: operator tree, hidden columns, and the program's SQL."""
@@ -139,12 +152,13 @@ class IvmEngine:
 
     # -----------------------------------------------------------------------------------------------------------------
 
-    def spec(self, view: RelationName, sql: str, full: bool = False) -> ViewSpec:
+    def spec(self, view: RelationName, sql: str, apply_strategy: str | None = None, full: bool = False) -> ViewSpec:
         if not isinstance(sql, str):
             raise QueryError(f"The query of a view is {sql!r}, expected the text of one SELECT.")
         return ViewSpec(
             view, sql, self.refresh_mode, full, self.capture, self.captures,
             force_view_delta_cascade=self.force_view_delta_cascade, skip_empty_deltas=self.skip_empty_deltas,
+            apply_strategy=apply_strategy or self.apply_strategy,
         )  # fmt: skip
 
     def view_name(self, name: str) -> RelationName:
@@ -207,7 +221,12 @@ class IvmEngine:
 
 
 def check(
-    connection: object, capture: object, captures: object, refresh_mode: object, switches: Mapping[str, object]
+    connection: object,
+    capture: object,
+    captures: object,
+    refresh_mode: object,
+    apply_strategy: object,
+    switches: Mapping[str, object],
 ) -> None:
     """Refuse settings that do not exist, all at once.
 
@@ -228,7 +247,9 @@ def check(
         if kind not in CAPTURES
     ]
     if refresh_mode not in REFRESH_MODES:
-        problems.append(f"refresh_mode is {refresh_mode!r}, expected one of {', '.join(REFRESH_MODES)}")
+        problems.append(not_among("refresh_mode", refresh_mode, REFRESH_MODES))
+    if apply_strategy not in APPLY_STRATEGIES:
+        problems.append(not_among("apply_strategy", apply_strategy, APPLY_STRATEGIES))
     problems += [
         f"{name} is {value!r}, expected True or False"
         for name, value in switches.items()
@@ -236,3 +257,7 @@ def check(
     ]
     if problems:
         raise ConfigError("; ".join(problems))
+
+
+def not_among(setting: str, value: object, allowed: Sequence[str]) -> str:
+    return f"{setting} is {value!r}, expected one of {', '.join(allowed)}"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -25,15 +24,17 @@ from dbt_openivm.engine.session import Session
 from dbt_openivm.engine.shadowed import check_functions
 from dbt_openivm.engine.stage import Staging
 from dbt_openivm.engine.types import Consumer, RefreshResult, ViewSpec
+from dbt_openivm.engine.ways import ASKED, Way, in_some_way
 from dbt_openivm.engine.with_facts import compile_known
 from dbt_openivm.errors import OpenIvmError, QueryError, UnsafeError
 from dbt_openivm.names import RelationName, internal_schema, literal, quote
 
 _SETUP = threading.Lock()
 Result = TypeVar("Result")
+SpecOf = Callable[[ViewRow], ViewSpec]
+"""The view as its author wrote it, from the row that the catalog has of it."""
 
 COMPILE_ATTEMPTS = 3
-FAILED = "the incremental refresh failed"
 
 
 class Maintainer:
@@ -88,40 +89,29 @@ class Maintainer:
 
     def run(self, spec: ViewSpec) -> tuple[Prepared, RefreshResult]:
         """Prepare and apply in one transaction of our own, begun only when the locks are held."""
-        return self.alone(spec.name, lambda: self._run(spec, None))
+        return self.alone(spec.name, lambda: self.transaction(lambda: self._run(spec, None)))
 
-    def rerun(self, view: RelationName, spec_of: Callable[[str], ViewSpec], full: bool) -> RefreshResult:
-        """`run` a view that exists, by the definition in the catalog.
+    def rerun(self, view: RelationName, spec_of: SpecOf, refresh_mode: str, full: bool) -> RefreshResult:
+        """`run` a view that exists, by the row that the catalog has of it, in whatever way succeeds.
 
         Raises:
             QueryError: there is no such view.
         """
         quick = None if full or not self.quick.knows(view.key) else self.run_quickly(view)
-        return quick or self.run_properly(view, spec_of)
+        return quick or self.run_properly(view, spec_of, refresh_mode)
 
-    def run_properly(self, view: RelationName, spec_of: Callable[[str], ViewSpec]) -> RefreshResult:
-        """An incremental refresh, or a full one where that fails on values which the query itself does not meet.
+    def run_properly(self, view: RelationName, spec_of: SpecOf, refresh_mode: str) -> RefreshResult:
+        def attempt(way: Way) -> RefreshResult:
+            return self.transaction(lambda: self._rerun(view, spec_of, way))
 
-        The program computes a group's columns from its delta too: near the limits of a type this may overflow where the
-        query does not.
-        """
-        try:
-            return self.alone(view, lambda: self._rerun(view, spec_of))
-        except OpenIvmError:
-            raise
-        except Exception as error:
-            if spec_of("").refresh_mode != "auto" or "duckdb" not in type(error).__module__:
-                raise
-            result = self.alone(view, lambda: self._rerun(view, lambda sql: replace(spec_of(sql), refresh_mode="full")))
-            reason = f"{FAILED} ({str(error).splitlines()[0]})"
-            return replace(result, reason=reason) if result.strategy == "full" else result
+        return self.alone(view, lambda: in_some_way(self.session, refresh_mode, self.is_damaged, attempt))
 
-    def _rerun(self, view: RelationName, spec_of: Callable[[str], ViewSpec]) -> RefreshResult:
+    def _rerun(self, view: RelationName, spec_of: SpecOf, way: Way) -> RefreshResult:
         rows = self.catalog.views()
         found = [row for row in rows if row.key == view.key and row.owner is None]
         if not found:
             raise no_view(view)
-        return self._run(spec_of(found[0].definition), rows)[1]
+        return self._run(spec_of(found[0]), rows, way)[1]
 
     def run_quickly(self, view: RelationName) -> RefreshResult | None:
         """A quick refresh, or None where a proper one must do it.
@@ -138,11 +128,11 @@ class Maintainer:
                 return None
 
     def alone(self, view: RelationName, work: Callable[[], Result]) -> Result:
-        """Do `work` in a transaction of our own, with nobody else refreshing the view or capturing."""
+        """Do `work`, which begins a transaction of its own, with nobody else refreshing the view or capturing."""
 
         def locked() -> Result:
             with self.coordinator.view_lock(view.key), self.coordinator.lock:
-                return self.compiled(lambda: self.transaction(work))
+                return self.compiled(work)
 
         return self.mended(locked)
 
@@ -153,12 +143,20 @@ class Maintainer:
         except OpenIvmError:
             raise
         except Exception:
-            check_functions(self.session, self.catalog.database)
-            if self.catalog.exists():
+            if not self.is_damaged():
                 raise
         self._coordinator = self._preparer = None
         self.setup()
         return work()
+
+    def is_damaged(self) -> bool:
+        """Whether somebody damaged the catalog since `setup`.
+
+        Raises:
+            UnsafeError: macros stand in the way; see `check_functions`.
+        """
+        check_functions(self.session, self.catalog.database)
+        return not self.catalog.exists()
 
     def compiled(self, work: Callable[[], Result]) -> Result:
         """Do `work`, and again after compiling outside its transaction what it did not find compiled."""
@@ -171,14 +169,14 @@ class Maintainer:
             "The relations of the view keep changing while it is compiled. Nothing was changed. Run again."
         )
 
-    def _run(self, spec: ViewSpec, rows: list[ViewRow] | None) -> tuple[Prepared, RefreshResult]:
+    def _run(self, spec: ViewSpec, rows: list[ViewRow] | None, way: Way = ASKED) -> tuple[Prepared, RefreshResult]:
         prepared = self._prepare(spec, rows)
         if prepared.occupied:
             raise UnsafeError(
                 f"There is a table or view {spec.name} that is no incremental view. Nothing was changed. "
                 "Drop or rename it, or choose another name for the view."
             )
-        application = Application(self.session, self.catalog, self.render, prepared, self.clock)
+        application = Application(self.session, self.catalog, self.render, prepared, self.clock, way)
         result = application.run()
         self.coordinator.turns[prepared.key] += 1
         self.quick.remember(prepared, self.coordinator, application.touched)
@@ -235,8 +233,8 @@ class Maintainer:
             create_schema(self.session, self.catalog.database, internal_schema(spec.name.schema))
         return prepared
 
-    def apply(self, prepared: Prepared) -> RefreshResult:
-        """Refresh inside the caller's open transaction.
+    def apply(self, prepared: Prepared, way: Way = ASKED) -> RefreshResult:
+        """Refresh inside the caller's open transaction. After a failure it may be rolled back and done in another way.
 
         Raises:
             UnsafeError: what the view reads was dropped or changed its columns since `prepare`.
@@ -244,7 +242,7 @@ class Maintainer:
         self.preparer.recheck(prepared)
         # what is prepared and applied apart may overlap with anything: quick refreshes start over
         self.coordinator.epoch += 1
-        return Application(self.session, self.catalog, self.render, prepared, self.clock).run()
+        return Application(self.session, self.catalog, self.render, prepared, self.clock, way).run()
 
     def release(self, prepared: Prepared) -> None:
         """Let go of what `prepare` pinned and locked."""
@@ -261,7 +259,7 @@ class Maintainer:
         Raises:
             QueryError: there is no such view.
         """
-        self.alone(view, lambda: self.drop_known(view))
+        self.alone(view, lambda: self.transaction(lambda: self.drop_known(view)))
 
     def drop_known(self, view: RelationName) -> None:
         row = self.catalog.view(view.key)

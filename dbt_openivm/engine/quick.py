@@ -47,7 +47,7 @@ class Seen:
 
     Attributes:
         binding: a hash of what DuckDB makes of the query and of the view.
-        programs: programs by node and states of the sources: without batch numbers they repeat.
+        programs: programs by node, states of the sources and apply strategy: without batch numbers they repeat.
         busy: sources whose logs held rows at the last look.
     """
 
@@ -206,9 +206,10 @@ class QuickApplication(Application):
             # these programs name batches, which are new every time
             return super().program(node, states, target)
         shapes = tuple((key, state.shape, state.version) for key, state in sorted(states.items()))
-        if (node.number, shapes) not in self.programs:
-            self.programs[node.number, shapes] = super().program(node, states, target)
-        return self.programs[node.number, shapes]
+        key = (node.number, shapes, target.apply_strategy)
+        if key not in self.programs:
+            self.programs[key] = super().program(node, states, target)
+        return self.programs[key]
 
     def touch(self, row: ViewRow, target: Target, count: int) -> None:
         """The version is for consumers: one that registers later starts from what it finds.

@@ -84,4 +84,9 @@ class DuckDBSession:
         self.connection.execute("COMMIT")
 
     def rollback(self) -> None:
-        self.connection.execute("ROLLBACK")
+        """Roll back; no error if a failed COMMIT already did, which would hide why it failed."""
+        try:
+            self.connection.execute("ROLLBACK")
+        except Exception as error:
+            if "no transaction is active" not in str(error):
+                raise

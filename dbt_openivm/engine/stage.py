@@ -11,6 +11,7 @@ from dbt_openivm.compiler.plan import Companion, RefreshPlan, Target
 from dbt_openivm.compiler.rules import SourceState
 from dbt_openivm.engine.bases import Bases, Need, base_of
 from dbt_openivm.engine.catalog import SourceRow, ViewRow, companion_passed, passed
+from dbt_openivm.engine.cost import apply_strategy
 from dbt_openivm.engine.prepare import relation_name
 from dbt_openivm.engine.types import ViewSpec
 from dbt_openivm.names import RelationName, data_table, delta_table, internal_schema, node_view, visible_view
@@ -73,8 +74,9 @@ class Staging:
         name = view if number is None else replace(view, name=node_view(view.name, number))
         row = self.views.get(name.key)
         data, visible, log = row.objects if row else proposed(name)
+        strategy = apply_strategy(spec.apply_strategy, [], row.row_count if row else 0)
         if number is not None:
-            return Target(data.sql, visible.sql, log.sql, 2, publish=True)
+            return Target(data.sql, visible.sql, log.sql, 2, publish=True, apply_strategy=strategy)
         cursors = self.bases.catalog.cursors() if self.views else []
         companion = None
         if spec.force_view_delta_cascade or companion_passed(cursors, view.key) is not None:
@@ -82,7 +84,7 @@ class Staging:
             table = table or RelationName(data.database, data.schema, delta_table(view.name))
             companion = Companion(table.sql, view.name, spec.skip_empty_deltas)
         consumed = passed(cursors, view.key) is not None
-        return Target(data.sql, visible.sql, log.sql, 2, consumed, output, companion=companion)
+        return Target(data.sql, visible.sql, log.sql, 2, consumed, output, companion=companion, apply_strategy=strategy)
 
 
 def proposed(view: RelationName) -> tuple[RelationName, RelationName, RelationName]:

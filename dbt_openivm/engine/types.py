@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from dbt_openivm.choices import AUTO
 from dbt_openivm.names import RelationName
 
 REFRESH_MODES = ("auto", "incremental", "strict", "full")
@@ -28,6 +29,7 @@ class ViewSpec:
         force_view_delta_cascade: whether companion rows are kept even if no consumer of them is registered: those of
             the last refresh.
         skip_empty_deltas: whether companion rows are added up by tuple, so that an unchanged result leaves none.
+        apply_strategy: how groups take their delta; one of `APPLY_STRATEGIES`. Kept with the view.
         locate: puts places in the user's files for lines of `sql` in a reason.
     """
 
@@ -42,6 +44,7 @@ class ViewSpec:
     project: str | None = None
     force_view_delta_cascade: bool = False
     skip_empty_deltas: bool = False
+    apply_strategy: str = AUTO
     locate: Callable[[str], str] = field(default=str, compare=False)
 
 
@@ -83,7 +86,7 @@ class RefreshResult:
     Attributes:
         refresh_type: how the view is maintained, such as AGGREGATE_GROUP.
         strategy: "build", "rebuild", "incremental", "full" or "none" (no source changed, nothing was written).
-        reason: why the view was rebuilt or refreshed in full; None for an incremental refresh.
+        reason: why the view was rebuilt or refreshed in full; of an incremental refresh, why it was not done as usual.
         delta_rows: rows of the sources' deltas that were read.
         changed_rows: rows of the view's state that were written: for groups every touched one, even if it came out the
             same; None where that was not measured (build, full).
@@ -107,7 +110,8 @@ class RefreshResult:
             return f"{self.refresh_type}: no change"
         if self.strategy == "incremental":
             changed = "" if self.changed_rows is None else f", {_count(self.changed_rows)} changed"
-            return f"{self.refresh_type} incremental: {_count(self.delta_rows, 'change')} in{changed}"
+            reason = f"; {self.reason}" if self.reason else ""
+            return f"{self.refresh_type} incremental: {_count(self.delta_rows, 'change')} in{changed}{reason}"
         rows = "" if self.rows is None else f"; {_count(self.rows)}"
         if self.strategy == "build":
             reason = f" ({self.reason})" if self.reason else ""

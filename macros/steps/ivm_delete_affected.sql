@@ -3,7 +3,7 @@
 
     Arguments (attributes of step):
         target: the state table
-        affected: temporary table of keys, or none for all rows
+        affected: relation of keys, or none for all rows
         keys: pairs (column of the state, column of affected)
 -#}
 {{ return(adapter.dispatch('ivm_delete_affected', 'dbt')(step)) }}

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from dbt_openivm.choices import MERGE
+
 HERE = Path(__file__).parent
 QUERIES = HERE / "queries"
 EXPECTED = HERE / "expected"
@@ -23,6 +25,7 @@ class Case:
         about: a sentence for people who read the golden file; may be empty.
         construct: what docs/operators.md calls it; queries may share one.
         cost: words of `tests.golden.costs` for what a refresh has to read.
+        apply: how its groups take their delta.
     """
 
     group: str
@@ -31,6 +34,7 @@ class Case:
     sql: str
     construct: str = ""
     cost: tuple[str, ...] = ()
+    apply: str = MERGE
 
     @cached_property
     def path(self) -> Path:
@@ -47,19 +51,20 @@ def cases() -> list[Case]:
 
 
 def read(path: Path) -> Iterator[Case]:
-    """A block is ``-- name:``, ``-- construct:``, ``-- cost:``, maybe ``-- about:``, and then one query."""
+    """A block is ``-- name:``, ``-- construct:``, ``-- cost:``, maybe ``-- about:``, ``-- apply:``, then one query."""
     for block in re.split(r"^-- name: ", path.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]:
         name, _, rest = block.partition("\n")
-        said = {"construct": "", "cost": "", "about": ""}
+        said = {"construct": "", "cost": "", "about": "", "apply": ""}
         lines = []
         for line in rest.splitlines():
-            header = re.fullmatch(r"-- (construct|cost|about): (.*)", line)
+            header = re.fullmatch(r"-- (construct|cost|about|apply): (.*)", line)
             if header:
                 said[header[1]] = f"{said[header[1]]} {header[2]}".strip()
             else:
                 lines.append(line)
         cost = tuple(word.strip() for word in said["cost"].split(",") if word.strip())
-        yield Case(path.stem, name.strip(), said["about"], "\n".join(lines).strip(), said["construct"], cost)
+        query = "\n".join(lines).strip()
+        yield Case(path.stem, name.strip(), said["about"], query, said["construct"], cost, said["apply"] or MERGE)
 
 
 def schema() -> list[str]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from dbt_openivm.choices import MERGE
 from dbt_openivm.compiler import publish
 from dbt_openivm.compiler.algebra import Operator
 from dbt_openivm.compiler.compile import settle
@@ -51,7 +52,7 @@ def node_name(node: PlanNode) -> str:
     return "view" if node.number is None else f"node_{node.number}"
 
 
-def target_of(node: PlanNode, consumed: bool, columns: tuple[Column, ...] = ()) -> Target:
+def target_of(node: PlanNode, consumed: bool, columns: tuple[Column, ...] = (), apply_strategy: str = MERGE) -> Target:
     """The objects of a node; internal nodes always have a consumer, the view itself only if `consumed`.
 
     Args:
@@ -65,6 +66,7 @@ def target_of(node: PlanNode, consumed: bool, columns: tuple[Column, ...] = ()) 
         version=VERSION,
         publish=consumed or node.number is not None,
         columns=columns,
+        apply_strategy=apply_strategy,
     )
 
 

@@ -41,7 +41,7 @@ def show(case: Case, made: Compiled) -> str:
     parts.append(section("plan", plan(made.plan)))
     if made.plan.refresh_type != FULL_REFRESH:
         parts.append(section("state", states(made)))
-        parts += Programs(made).sections()
+        parts += Programs(made, case.apply).sections()
     return "\n".join(parts)
 
 
@@ -170,8 +170,9 @@ def states(made: Compiled) -> str:
 class Programs:
     """The statements of refreshes; what was written once is only referred to later."""
 
-    def __init__(self, made: Compiled) -> None:
+    def __init__(self, made: Compiled, apply_strategy: str) -> None:
         self.made = made
+        self.apply_strategy = apply_strategy
         self.queries: dict[str, int] = {}
         self.statements: dict[str, int] = {}
 
@@ -190,7 +191,8 @@ class Programs:
             columns = self.made.plan.output if node.number is None else ()
             known |= example_states(node)
             moving = [step for op in node.moving.values() for step in crossing_steps(op, known)]
-            for step in [*moving, *node.program.incremental(known, target_of(node, consumed, columns))]:
+            target = target_of(node, consumed, columns, self.apply_strategy)
+            for step in [*moving, *node.program.incremental(known, target)]:
                 lines += self.step(node, step)
             known = with_node(known, node)
         return "\n".join(lines) or "(nothing: no source can change)"

@@ -63,7 +63,7 @@ def test_refreshes_equal_a_recompute(case: Case) -> None:
             insert(opened, rng, 3)
             assert world.ivm.refresh("mv").strategy == "full"
             return
-        world.ivm.create_view("mv", case.sql)
+        world.ivm.create_view("mv", case.sql, case.apply)
         refresh_all(world, rng, case.sql)
         world.ivm.create_view("child", "SELECT * FROM mv")
         refresh_all(world, rng, case.sql, "child")

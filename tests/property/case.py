@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from dbt_openivm.choices import AUTO
 from dbt_openivm.names import quote
 
 
@@ -52,6 +53,7 @@ class ViewDef:
         kind: "ivm" is handed to the engine, "plain" is a SQL view that others read.
         supported: made of constructs that must not be FULL_REFRESH.
         features: names of the constructs, for statistics.
+        apply_strategy: how its groups take their delta.
     """
 
     name: str
@@ -59,6 +61,7 @@ class ViewDef:
     kind: Literal["ivm", "plain"] = "ivm"
     supported: bool = True
     features: tuple[str, ...] = ()
+    apply_strategy: str = AUTO
 
 
 @dataclass(frozen=True)

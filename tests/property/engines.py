@@ -10,13 +10,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from dbt_openivm.choices import AUTO
 from dbt_openivm.names import quote
 
 
 class Engine(Protocol):
     """The part of `IvmEngine` that the fuzzer uses."""
 
-    def create_view(self, name: str, sql: str) -> Any: ...
+    def create_view(self, name: str, sql: str, apply_strategy: str = AUTO) -> Any: ...
 
     def refresh(self, name: str) -> Any: ...
 
@@ -34,8 +35,8 @@ class RealEngine:
 
         self.engine = IvmEngine(connection, capture=capture, captures=captures)
 
-    def create_view(self, name: str, sql: str) -> Any:
-        return self.engine.create_view(quote(name), sql)
+    def create_view(self, name: str, sql: str, apply_strategy: str = AUTO) -> Any:
+        return self.engine.create_view(quote(name), sql, apply_strategy)
 
     def refresh(self, name: str) -> Any:
         return self.engine.refresh(quote(name))
@@ -75,7 +76,7 @@ class Recompute:
         run("CREATE TABLE IF NOT EXISTS openivm.definitions (name VARCHAR, sql VARCHAR)")
         run("CREATE TABLE IF NOT EXISTS openivm.openivm_views (view_key VARCHAR, version BIGINT)")
 
-    def create_view(self, name: str, sql: str) -> FakeInfo:
+    def create_view(self, name: str, sql: str, apply_strategy: str = AUTO) -> FakeInfo:
         run = self.connection.execute
         run(f"CREATE TABLE {self._data(name)} AS {sql}")
         run(f"CREATE VIEW {quote(name)} AS FROM {self._data(name)}")
@@ -189,7 +190,7 @@ class WritesWhenIdle(Recompute):
 class WidensTypes(Recompute):
     """Breaks the types: every number becomes text."""
 
-    def create_view(self, name: str, sql: str) -> FakeInfo:
+    def create_view(self, name: str, sql: str, apply_strategy: str = AUTO) -> FakeInfo:
         return super().create_view(name, f"SELECT CAST(COLUMNS(*) AS VARCHAR) FROM ({sql})")
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import duckdb
 
+from dbt_openivm.choices import APPLY_STRATEGIES
 from dbt_openivm.names import quote
 from tests.property.batches import Batches
 from tests.property.case import Case, Statement, Step, ViewDef, text
@@ -39,6 +40,9 @@ def generate(seed: int, *, capture: str | None = None) -> Case:
         for statement in setup:
             connection.execute(text(statement))
         views = _views(rng, connection, tables, macros, risky)
+    # drawn apart from the rest, which stays the same for a seed
+    strategies = Random(f"{seed} apply_strategy")
+    views = [replace(view, apply_strategy=strategies.choice(APPLY_STRATEGIES)) for view in views]
     steps = _steps(rng, tables, [view.name for view in views if view.kind == "ivm"])
     drawn, captures = _captures(rng, tables)
     if capture is not None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import duckdb
 
-from dbt_openivm.engine.maintain import FAILED
+from dbt_openivm.engine.ways import FAILED
 from dbt_openivm.names import quote
 from tests.property.case import Case, Step, ViewDef, text
 from tests.property.checks import (
@@ -124,7 +124,7 @@ class Runner:
         if error and not self.case.risky:
             raise InvalidCase(error)
         try:
-            info = self.engine.create_view(view.name, view.sql)
+            info = self.engine.create_view(view.name, view.sql, view.apply_strategy)
         except Exception as raised:
             if error:
                 self.report.errors += 1

@@ -81,7 +81,7 @@ def _create(view: ViewDef) -> list[str]:
     return [
         "",
         f"sql_{_slug(view)} = {sql}",
-        f"print(ivm.create_view({quote(view.name)!r}, sql_{_slug(view)}))",
+        f"print(ivm.create_view({quote(view.name)!r}, sql_{_slug(view)}, {view.apply_strategy!r}))",
         f"compare({quote(view.name)!r}, sql_{_slug(view)})",
     ]
 

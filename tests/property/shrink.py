@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TypeVar
 
+from dbt_openivm.choices import AUTO
 from tests.property.case import Case, CreateTable, Insert, Statement, Step, ViewDef
 from tests.property.checks import Failure
 from tests.property.engines import EngineFactory, RealEngine
@@ -145,6 +146,9 @@ def _drop_column(case: Case, relation: str, name: str) -> Case:
 def _plainer(case: Case, _: Failure) -> Iterator[Case]:
     if case.capture != "diff" or case.captures:
         yield replace(case, capture="diff", captures={})
+    for i, view in enumerate(case.views):
+        if view.apply_strategy != AUTO:
+            yield replace(case, views=_exchanged(case.views, i, replace(view, apply_strategy=AUTO)))
     for i, step in enumerate(case.steps):
         if step.restart:
             yield _with_step(case, i, replace(step, restart=False))

@@ -13,7 +13,7 @@ DEFAULTS = {"on_schema_change": "ignore", "lookback": 1, "unique_key": None}
 
 
 def node(**config: Any) -> dict[str, Any]:
-    return {"config": {**DEFAULTS, **config}, "constraints": [], "columns": {}}
+    return {"name": "mv", "config": {**DEFAULTS, **config}, "constraints": [], "columns": {}}
 
 
 def test_defaults() -> None:
@@ -22,6 +22,7 @@ def test_defaults() -> None:
 
 def test_settings_are_taken() -> None:
     assert view_config(node(refresh_mode="strict", capture="trigger")) == ViewConfig("strict", "trigger")
+    assert view_config(node(apply_strategy="merge")) == ViewConfig("auto", "diff", "merge")
 
 
 def test_companion_rows() -> None:
@@ -32,15 +33,20 @@ def test_companion_rows() -> None:
 
 
 def test_every_problem_is_named() -> None:
-    bad = node(refresh_mode=3, capture="x", unique_key="id", partition_by=["a"], on_schema_change="fail")
+    bad = node(
+        refresh_mode=3, capture="x", apply_strategy="merg", unique_key="id", partition_by=["a"], on_schema_change="fail"
+    )
     bad["constraints"] = [{"type": "primary_key"}]
     bad["columns"] = {"a": {"constraints": [{"type": "not_null"}, {"type": "check", "warn_unenforced": False}]}}
     with pytest.raises(ConfigError) as error:
         view_config(bad)
+    assert str(error.value).startswith("The configuration of the ivm_view mv has problems:")
+    assert "expected one of auto, merge, update_insert_delete, delete_insert. Did you mean merge?" in str(error.value)
     lines = [line for line in str(error.value).splitlines() if line.startswith("- ")]
     assert [line.split(":")[0] for line in lines] == [
         "- refresh_mode",
         "- capture",
+        "- apply_strategy",
         "- unique_key",
         "- on_schema_change",
         "- partition_by",
