@@ -16,9 +16,6 @@ SMALL = 10_000
 SHARE = 0.3
 """From this share of the sources' rows on, a recompute is cheaper than applying the delta."""
 
-MANY_GROUPS = 10_000
-"""From so many groups on, deleting and inserting them is cheaper than updating them."""
-
 MANY_VECTORS = 128
 """So many vectors of a state make the COMMIT of an UPDATE expensive: DuckDB takes it for as large as the vectors that
 it touches, and where that exceeds `checkpoint_threshold` it checkpoints on the spot."""
@@ -66,5 +63,4 @@ def apply_strategy(asked: str, deltas: Iterable[SourceState], groups: int) -> st
     if asked != AUTO:
         return asked
     changes = sum(state.inserts + state.deletes for state in deltas)
-    many = min(changes, groups) >= MANY_GROUPS or min(changes, groups // VECTOR) >= MANY_VECTORS
-    return DELETE_INSERT if many else MERGE
+    return DELETE_INSERT if min(changes, groups // VECTOR) >= MANY_VECTORS else MERGE
