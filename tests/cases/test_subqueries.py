@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.helpers import World
+from tests.helpers import World, has_triggers
 
 
 def test_case_18_having_inside_a_cte(world: World) -> None:
@@ -189,3 +189,40 @@ def test_a_subquery_that_is_the_whole_condition(world: World, sql: str) -> None:
     world.change("mv", "DELETE FROM u")
     world.change("mv", "DELETE FROM t WHERE k = 1", "INSERT INTO u VALUES (3, 5), (3, 6), (2, 0)")
     world.change("mv", "INSERT INTO t VALUES (2, 1), (2, -1)")
+
+
+IN_ON = {
+    "of the left": "SELECT * FROM t LEFT JOIN u ON t.k = u.k AND EXISTS (FROM u AS w WHERE w.y < t.x)",
+    "of neither": "SELECT * FROM t LEFT JOIN u ON t.k = u.k AND (SELECT count(*) > 2 FROM u)",
+    "of both": "SELECT * FROM t LEFT JOIN u ON t.k <= u.k AND EXISTS (FROM u AS w WHERE w.k = t.k AND w.y < u.y)",
+    "within": "SELECT * FROM t LEFT JOIN u ON CASE WHEN t.x > 2 THEN (SELECT max(y) FROM u) > t.x ELSE t.k = u.k END",
+    "asof": "SELECT * FROM t ASOF JOIN u ON t.k = u.k AND t.x >= u.y AND NOT EXISTS (FROM t v WHERE v.x = u.y)",
+    "asof left": "SELECT * FROM t ASOF LEFT JOIN u ON t.x >= u.y AND NOT EXISTS (FROM t v WHERE v.x < t.x)",
+    "right": "SELECT * FROM t RIGHT JOIN u ON t.k = u.k AND EXISTS (FROM u AS w WHERE w.y < t.x)",
+    "full": "SELECT * FROM t FULL JOIN u ON t.k = u.k AND EXISTS (FROM u AS w WHERE w.y < t.x) AND "
+    "u.y IN (SELECT x FROM t)",
+    "full, of both": "SELECT * FROM t FULL JOIN u ON t.k <= u.k AND EXISTS (FROM u w WHERE w.k = t.k AND w.y <= u.y)",
+    "semi, of both": "SELECT * FROM t SEMI JOIN u ON EXISTS (FROM u AS w WHERE w.k = t.k AND w.y < u.y)",
+    "anti": "SELECT * FROM t ANTI JOIN u ON t.k = u.k AND t.x IN (SELECT y + 1 FROM u)",
+    "anti, of both": "SELECT * FROM t ANTI JOIN u ON t.k = u.k AND EXISTS (FROM u w WHERE w.k = t.k AND w.y < u.y)",
+    "before a full join": "SELECT * FROM t JOIN u ON t.k = u.k AND EXISTS (FROM u w WHERE w.y < u.y) "
+    "FULL JOIN u AS v ON v.k = t.k",
+    "below": "SELECT * FROM t LEFT JOIN (u JOIN u AS v ON u.k = v.k AND u.y IN (SELECT x FROM t)) ON u.k = t.k",
+    "in a row": "SELECT t.k, count(u.y) AS n, sum(v.y) AS s FROM t LEFT JOIN u ON t.k = u.k AND EXISTS "
+    "(FROM u w WHERE w.y < t.x) LEFT JOIN u AS v ON v.k = t.k AND v.y > ALL (SELECT u.y) GROUP BY t.k",
+    "correlated": "SELECT k, (SELECT count(v.y) FROM u LEFT JOIN u AS v ON u.k <= v.k AND EXISTS "
+    "(FROM t AS w WHERE w.k = v.k AND w.x <= t.x) WHERE u.k = t.k) AS n FROM t",
+}
+
+
+@pytest.mark.skipif(not has_triggers(), reason="DuckDB 1 refuses most of them")
+@pytest.mark.parametrize("sql", IN_ON.values(), ids=IN_ON.keys())
+def test_a_subquery_in_on(world: World, sql: str) -> None:
+    world.run(*TWO_TABLES)
+    world.create("mv", sql)
+    world.change("mv", "INSERT INTO u VALUES (1, 9), (NULL, 4), (3, NULL), (2, 9)", "INSERT INTO t VALUES (2, 1)")
+    world.change(
+        "mv", "UPDATE u SET y = 0 WHERE y = 9 AND k = 1", "DELETE FROM t WHERE x = 3", "UPDATE t SET x = x + 1"
+    )
+    world.change("mv", "DELETE FROM u", "INSERT INTO t VALUES (2, -1), (3, 6)")
+    world.change("mv", "DELETE FROM t WHERE k = 1", "INSERT INTO u VALUES (3, 5), (3, 6), (2, 0)")

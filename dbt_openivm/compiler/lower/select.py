@@ -22,10 +22,17 @@ from dbt_openivm.compiler.lower.outer import outer_column, references_below, res
 from dbt_openivm.compiler.lower.rows import Flat, positional, with_local_names
 from dbt_openivm.compiler.lower.scope import Scope
 from dbt_openivm.compiler.lower.stars import each_column, expand_items, reads_columns
-from dbt_openivm.compiler.lower.subqueries import Subqueries, has_subquery, is_subquery, quantifier, query_of
+from dbt_openivm.compiler.lower.subqueries import (
+    Subqueries,
+    apply_conditions,
+    has_subquery,
+    is_subquery,
+    quantifier,
+    query_of,
+)
 from dbt_openivm.compiler.lower.windows import Windows, settle_windows
 from dbt_openivm.compiler.places import place
-from dbt_openivm.compiler.sql import bare, column_names, conjuncts
+from dbt_openivm.compiler.sql import bare, column_names
 from dbt_openivm.errors import UnsupportedError
 
 Item = tuple[str, exp.Expr]
@@ -47,13 +54,12 @@ def lower_select(node: exp.Select, lowers: LowersQueries) -> tuple[Operator, tup
     settle_windows(node)
     facts = lowers.facts
     scope, conditions = from_scope(node, lowers)
-    subqueries = Subqueries(lowers, scope)
-    scope.subqueries = subqueries
+    scope.subqueries = Subqueries(lowers, scope)
     select = SelectList(facts, scope, expand_items(node.expressions, scope, facts), lowers)
     where = node.args.get("where")
     if where is not None:
         conditions = [*conditions, each_column(where.this, scope, facts)]
-    apply_conditions(conditions, subqueries, Binder(scope, facts, select.alias))
+    apply_conditions(conditions, Binder(scope, facts, select.alias))
     select.spread(node)
     ending = Ending.of(node, select.outputs, facts.settings)
     select.hidden = ending.hidden
@@ -62,19 +68,6 @@ def lower_select(node: exp.Select, lowers: LowersQueries) -> tuple[Operator, tup
     if is_distinct(node):
         operator = first_of_query(distinct(operator), select.outputs, node, facts)
     return operator, tuple(name for name, _ in select.items)
-
-
-def apply_conditions(conditions: Sequence[exp.Expr], subqueries: Subqueries, binder: Binder) -> None:
-    """Filter the rows of a scope: first by what reads nothing else, then by subqueries."""
-    scope = subqueries.scope
-    for condition in conditions:
-        if not has_subquery(condition):
-            scope.operator = Filter(scope.operator, binder.bind(condition))
-    parts = [part for condition in conditions if has_subquery(condition) for part in conjuncts(condition)]
-    for part in sorted(parts, key=has_subquery):
-        if not has_subquery(part) or not subqueries.condition(part, binder.bind):
-            bound = binder.bind(part)  # this may join subqueries to the operator
-            scope.operator = Filter(scope.operator, bound)
 
 
 def refuse_clauses(node: exp.Select) -> None:

@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -33,7 +33,16 @@ from dbt_openivm.compiler.lower.scope import Scope
 from dbt_openivm.compiler.lower.types import type_of
 from dbt_openivm.compiler.lower.unnest import FOUND, Unnested, Unnester, bare_aggregate, empty_value, pull, with_found
 from dbt_openivm.compiler.places import place
-from dbt_openivm.compiler.sql import cast, column_names, conjunction, equal, null_safe_equal, operand, substitute
+from dbt_openivm.compiler.sql import (
+    cast,
+    column_names,
+    conjunction,
+    conjuncts,
+    equal,
+    null_safe_equal,
+    operand,
+    substitute,
+)
 from dbt_openivm.errors import UnsupportedError
 
 Items = Mapping[str, exp.Expr]
@@ -277,6 +286,30 @@ class Subqueries:
         on = conjunction(conditions) or exp.Boolean(this=True)
         self.scope.operator = OuterJoin(left, right, on, tuple(entries), left_kept=True, right_kept=False)
         return names
+
+
+class Binds(Protocol):
+    """What binds expressions over a scope whose `subqueries` are set."""
+
+    @property
+    def scope(self) -> Scope: ...
+
+    def bind(self, node: exp.Expr) -> exp.Expr: ...
+
+
+def apply_conditions(conditions: Sequence[exp.Expr], binder: Binds) -> None:
+    """Filter the rows of a scope: first by what reads nothing else, then by subqueries."""
+    scope = binder.scope
+    subqueries = scope.subqueries
+    assert isinstance(subqueries, Subqueries)
+    for condition in conditions:
+        if not has_subquery(condition):
+            scope.operator = Filter(scope.operator, binder.bind(condition))
+    parts = [part for condition in conditions if has_subquery(condition) for part in conjuncts(condition)]
+    for part in sorted(parts, key=has_subquery):
+        if not has_subquery(part) or not subqueries.condition(part, binder.bind):
+            bound = binder.bind(part)  # this may join subqueries to the operator
+            scope.operator = Filter(scope.operator, bound)
 
 
 class AsColumns(dict[str, exp.Expr]):
