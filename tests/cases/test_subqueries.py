@@ -124,6 +124,18 @@ GROUPED_BY = {
     "sets": "SELECT coalesce((SELECT max(y) FROM u WHERE u.k = t.k), 0) + 1 AS m, k, sum(x) AS s "
     "FROM t GROUP BY CUBE (1, k)",
     "window": "SELECT (SELECT max(y) FROM u WHERE u.k = t.k) AS m, rank() OVER (ORDER BY m) AS r FROM t GROUP BY 1",
+    "two pairs of parentheses": "SELECT ((SELECT max(y) FROM u WHERE u.k = t.k)) AS m, sum(x) AS s FROM t "
+    "GROUP BY (((SELECT max(y) FROM u WHERE u.k = t.k)))",
+    "part of an item, and in having": "SELECT (SELECT max(y) FROM u WHERE u.k = t.k) + x AS m, count(*) AS n FROM t "
+    "GROUP BY (select MAX(y) from U where u.K = T.k), t.x HAVING (SELECT max(y) FROM u WHERE u.k = t.k) < 5",
+    "an order and a limit": "SELECT count(*) AS n, x IN (SELECT y FROM u) AS f FROM t "
+    "GROUP BY t.x IN (SELECT y FROM u), x ORDER BY NOT (x IN (SELECT y FROM u)), x DESC LIMIT 3",
+    "grouping()": "SELECT grouping((SELECT max(y) FROM u WHERE u.k = t.k), m) AS g, k, "
+    "EXISTS (FROM u WHERE u.y = t.x) AS m FROM t GROUP BY CUBE ((SELECT max(y) FROM u WHERE u.k = t.k), k), m",
+    "a window's partition": "SELECT sum(count(*)) OVER (PARTITION BY (SELECT max(y) FROM u WHERE u.k = t.k)) AS n "
+    "FROM t GROUP BY (SELECT max(y) FROM u WHERE u.k = t.k), x",
+    "distinct and limited": "SELECT DISTINCT (SELECT max(y) FROM u WHERE u.k = t.k) AS m FROM t "
+    "ORDER BY (SELECT max(y) FROM u WHERE u.k = t.k) DESC LIMIT 2",
     "alias of a column": "SELECT (SELECT max(y) FROM u WHERE u.k = t.k) AS k, count(*) AS n FROM t GROUP BY 1",
 }
 

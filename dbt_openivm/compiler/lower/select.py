@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol
@@ -18,6 +18,7 @@ from dbt_openivm.compiler.lower.ending import Ending, Output, first_of_query, is
 from dbt_openivm.compiler.lower.expressions import Alias, Binder, expand_macro, rebuild, refuse, struct_field
 from dbt_openivm.compiler.lower.from_clause import FromClause, LowersSources
 from dbt_openivm.compiler.lower.grouping import Grouping, grouping_sets, grouping_value, over_sets
+from dbt_openivm.compiler.lower.meaning import Meaning
 from dbt_openivm.compiler.lower.outer import outer_column, references_below, rescoped
 from dbt_openivm.compiler.lower.rows import Flat, positional, with_local_names
 from dbt_openivm.compiler.lower.scope import Scope
@@ -44,6 +45,11 @@ class LowersQueries(LowersSources, Protocol):
 
     @property
     def outer(self) -> Scope | None: ...
+
+    @property
+    def repeated(self) -> list[Operator]:
+        """Operators of subqueries that are no part of the tree, because they repeat others in it."""
+        ...
 
     def inner(self, node: exp.Expr, scope: Scope) -> Operator: ...
 
@@ -250,6 +256,21 @@ class SelectList:
         """The name of a key with a subquery in it, if `node` is what it was made of."""
         return next((name for name, known in self.written if known is node), None)
 
+    def repeated_key(self, node: exp.Expr) -> str | None:
+        """The name of a key with a subquery in it that `node` repeats."""
+        keys = [(name, value) for name, value in self.written if has_subquery(value)]
+        if not keys or not has_subquery(node):
+            return None
+        meaning = Meaning(self.lowers, self.scope)
+        wanted = meaning.of(bare(node))
+        found = next((name for name, value in keys if wanted is not None and self.meaning(value) == wanted), None)
+        if found is not None:
+            self.lowers.repeated.extend(meaning.lowered)
+        return found
+
+    def meaning(self, value: exp.Expr) -> exp.Expr | None:
+        return Meaning(self.lowers, self.scope).of(bare(value))
+
     def group_value(self, value: exp.Expr) -> exp.Expr:
         value = bare(value)
         if isinstance(value, exp.Literal) and value.is_int:
@@ -261,10 +282,17 @@ class SelectList:
     def grouping(self, node: exp.Expr) -> exp.Expr:
         """GROUPING() of some keys."""
         names = {known: name for name, known in self.keys}
-        values = [self.bind(self.group_value(value)).unnest() for value in node.expressions]
-        if not values or not all(value in names for value in values):
+        found = [self.known_key(self.group_value(value), names) for value in node.expressions]
+        known = [name for name in found if name is not None]
+        if not known or len(known) < len(found):
             raise UnsupportedError(f"GROUPING() of what is no key{place(node)}")
-        return grouping_value(self.sets, [names[value] for value in values])
+        return grouping_value(self.sets, known)
+
+    def known_key(self, value: exp.Expr, names: Mapping[exp.Expr, str]) -> str | None:
+        """The name of the key that a grouping expression means, if it is one."""
+        if has_subquery(value):
+            return self.written_key(value) or self.repeated_key(value)
+        return names.get(self.bind(value).unnest())
 
     def post(self, node: exp.Expr) -> exp.Expr:
         """Bind an expression of the select list or HAVING over keys and calls of the aggregate."""
@@ -296,7 +324,7 @@ class SelectList:
 
     def over_groups(self, node: exp.Expr) -> exp.Expr | None:
         """The column of what is computed from several groups, or from what else there is; None for any other node."""
-        if (key := self.written_key(node)) is not None:
+        if (key := self.written_key(node) or self.repeated_key(node)) is not None:
             return column(key)
         if is_subquery(node):
             return self.postponed(node)
