@@ -238,3 +238,27 @@ def test_a_subquery_in_on(world: World, sql: str) -> None:
     )
     world.change("mv", "DELETE FROM u", "INSERT INTO t VALUES (2, -1), (3, 6)")
     world.change("mv", "DELETE FROM t WHERE k = 1", "INSERT INTO u VALUES (3, 5), (3, 6), (2, 0)")
+
+
+OUTER_CALLS = {
+    "in where": "SELECT k, (SELECT max(y) FROM u WHERE u.k = count(t.x)) AS m FROM t GROUP BY k",
+    "without a group": "SELECT (SELECT max(y) FROM u WHERE u.k <= count(t.x)) AS m FROM t",
+    "beside one of its own": "SELECT k, (SELECT max(y) + sum(t.x) FROM u WHERE u.k = t.k) AS m FROM t GROUP BY k",
+    "as the value": "SELECT (SELECT sum(t.x)) AS s, (SELECT count(*) FROM u) AS n FROM t",
+    "in having": "SELECT k FROM t GROUP BY k HAVING EXISTS (FROM u WHERE u.y = min(t.x) FILTER (t.x > 1)) "
+    "OR sum(x) IN (SELECT y FROM u WHERE y > max(t.x))",
+    "in on": "SELECT t.k, (SELECT count(*) FROM t AS b LEFT JOIN u ON b.k = u.k AND u.y <= sum(t.x) "
+    "WHERE b.x <= min(t.x)) AS n FROM t GROUP BY t.k",
+    "two queries away": "SELECT k, (SELECT (SELECT max(y) FROM u AS v WHERE v.y < sum(t.x) + u.y) FROM u "
+    "ORDER BY y LIMIT 1) AS m FROM t GROUP BY k ORDER BY k DESC LIMIT 2",
+}
+
+
+@pytest.mark.parametrize("sql", OUTER_CALLS.values(), ids=OUTER_CALLS.keys())
+def test_an_aggregate_of_the_query_around(world: World, sql: str) -> None:
+    """An aggregate call of columns of the query around only is computed over its groups."""
+    world.run(*TWO_TABLES)
+    world.create("mv", sql)
+    world.change("mv", "INSERT INTO u VALUES (1, 9), (NULL, 4), (3, NULL)", "INSERT INTO t VALUES (2, 1)")
+    world.change("mv", "UPDATE u SET y = 0 WHERE k = 1", "DELETE FROM t WHERE x = 3")
+    world.change("mv", "DELETE FROM t", "INSERT INTO u VALUES (1, 5), (1, 6)")

@@ -25,6 +25,7 @@ from dbt_openivm.compiler.lower.elements import Series, items_of, left_items, se
 from dbt_openivm.compiler.lower.expressions import Binder
 from dbt_openivm.compiler.lower.on import Sides, subqueries_over
 from dbt_openivm.compiler.lower.outer import references_below
+from dbt_openivm.compiler.lower.outer_calls import refer
 from dbt_openivm.compiler.lower.scope import Binding, Merged, Scope
 from dbt_openivm.compiler.lower.subqueries import apply_conditions, has_subquery
 from dbt_openivm.compiler.lower.unnest import Unnester
@@ -212,7 +213,7 @@ class FromClause:
             left_scope = Scope(self.operator(), self.bindings[:left], before)
             right_scope = Scope(self.operator(), self.bindings[left:], self.merged)
             self.conditions += self.on(join, left_scope, right_scope, side)
-            self.deferred += self.subqueries_of(join)
+            self.deferred += self.with_subqueries(join)
             return
         part = self.part(join.this)
         left_scope, right_scope = self.settled(), part.settled()
@@ -223,7 +224,7 @@ class FromClause:
         conditions = [*belongs, *self.on(join, left_scope, right_scope, side)]
         kept = side in ("LEFT", "FULL") or kind == "ANTI", side in ("RIGHT", "FULL")
         sides = Sides(self.lowers, self.scope(), list(operators), conditions, kept)
-        sides.meet(self.subqueries_of(join))
+        sides.meet(self.with_subqueries(join))
         if kind in HALVES:
             self.close(sides.semi_join(anti=kind == "ANTI"))
             self.bindings, self.merged = left_scope.bindings, left_scope.merged
@@ -251,11 +252,19 @@ class FromClause:
             self.deferred = []
         return scope
 
-    @staticmethod
-    def subqueries_of(join: exp.Join) -> list[exp.Expr]:
+    def with_subqueries(self, join: exp.Join) -> list[exp.Expr]:
         """The parts of ON that have subqueries in them."""
-        on = join.args.get("on")
+        on = self.condition(join)
         return [] if on is None else [part for part in conjuncts(on) if has_subquery(part)]
+
+    def condition(self, join: exp.Join) -> exp.Expr | None:
+        """ON, with references for aggregate calls: these can only be of a query around."""
+        on = join.args.get("on")
+        if on is None or self.outer is None:
+            return on
+        whole = exp.Paren(this=on.copy())
+        refer(whole, self.scope(), self.lowers.facts)
+        return whole.this
 
     def uncorrelated(self, left: Operator, right: Operator) -> tuple[Operator, list[exp.Expr]]:
         """The right side of an outer join without references to the left, and which rows then belong together."""
@@ -290,10 +299,8 @@ class FromClause:
         if join.method == "ASOF" and using:
             # of the last name, the left value comes at or after the right one
             conditions[-1] = exp.GTE(this=conditions[-1].this, expression=conditions[-1].expression)
-        on = join.args.get("on")
-        if on is None:
-            return conditions
-        if has_subquery(on):
+        on = self.condition(join)
+        if on is not None and has_subquery(on):
             on = conjunction([part for part in conjuncts(on) if not has_subquery(part)])
         if on is not None:
             conditions.append(Binder(self.scope(), self.lowers.facts).bind(on))

@@ -41,8 +41,9 @@ class Meaning:
         query = query_of(node)
         self.lowered.append(self.lowers.inner(query, self.scope))
         compared = quantifier(node)
-        texts = [exp.Literal.string(kind_of(node)), exp.Literal.string(plain_text(query))]
-        parts = texts if compared is None else [*texts, bind(compared.value)]
+        parts: list[exp.Expr] = [exp.Literal.string(said) for said in (kind_of(node), plain_text(query))]
+        if compared is not None:
+            parts.append(bind(compared.value))
         return exp.Anonymous(this="openivm_subquery", expressions=parts)
 
 

@@ -15,9 +15,16 @@ from sqlglot import exp
 from dbt_openivm.compiler.algebra import Call, Operator, bottom_up
 from dbt_openivm.compiler.sql import parenthesised, qualified, transform
 
+OUTER = "openivm_outer_scope_"
+
 
 def outer_table(scope: int) -> str:
-    return f"openivm_outer_scope_{scope}"
+    return f"{OUTER}{scope}"
+
+
+def is_outer(node: exp.Column) -> bool:
+    """Whether a column is such a reference already."""
+    return node.table.startswith(OUTER)
 
 
 def outer_column(scope: int, name: str) -> exp.Column:

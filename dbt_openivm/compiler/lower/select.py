@@ -20,6 +20,7 @@ from dbt_openivm.compiler.lower.from_clause import FromClause, LowersSources
 from dbt_openivm.compiler.lower.grouping import Grouping, grouping_sets, grouping_value, over_sets
 from dbt_openivm.compiler.lower.meaning import Meaning
 from dbt_openivm.compiler.lower.outer import outer_column, references_below, rescoped
+from dbt_openivm.compiler.lower.outer_calls import Ahead, with_outer_calls
 from dbt_openivm.compiler.lower.rows import Flat, positional, with_local_names
 from dbt_openivm.compiler.lower.scope import Scope
 from dbt_openivm.compiler.lower.stars import each_column, expand_items, reads_columns
@@ -60,12 +61,15 @@ def lower_select(node: exp.Select, lowers: LowersQueries) -> tuple[Operator, tup
     settle_windows(node)
     facts = lowers.facts
     scope, conditions = from_scope(node, lowers)
-    scope.subqueries = Subqueries(lowers, scope)
-    select = SelectList(facts, scope, expand_items(node.expressions, scope, facts), lowers)
+    node = with_outer_calls(node, scope, facts)
+    ahead = Ahead(lowers)
+    scope.subqueries = Subqueries(ahead, scope)
+    select = SelectList(facts, scope, expand_items(node.expressions, scope, facts), lowers, ahead)
     where = node.args.get("where")
     if where is not None:
         conditions = [*conditions, each_column(where.this, scope, facts)]
     apply_conditions(conditions, Binder(scope, facts, select.alias))
+    scope.aggregates = select.called
     select.spread(node)
     ending = Ending.of(node, select.outputs, facts.settings)
     select.hidden = ending.hidden
@@ -115,6 +119,7 @@ class SelectList:
     scope: Scope
     items: list[Item]
     lowers: LowersQueries
+    ahead: Ahead
     keys: list[tuple[str, exp.Expr]] = field(default_factory=list)
     calls: list[tuple[str, Call]] = field(default_factory=list)
     taken: set[str] = field(default_factory=set)
@@ -163,7 +168,11 @@ class SelectList:
     def is_aggregated(self, node: exp.Select) -> bool:
         having = node.args.get("having")
         values = [value for _, value in (*self.items, *self.hidden)] + ([having.this] if having else [])
-        return bool(node.args.get("group") or having) or any(self.has_call(value) for value in values)
+        if node.args.get("group") or having or any(self.has_call(value) for value in values):
+            return True
+        for value in values:
+            self.ahead.look(value, self.scope)
+        return bool(self.calls)
 
     def has_call(self, node: exp.Expr) -> bool:
         if contains_call(node, self.facts):
@@ -368,7 +377,7 @@ class SelectList:
         """The column that will hold the value of a subquery over the groups, see `with_values`."""
         found = quantifier(node)
         left = None if found is None else self.post(found.value)
-        inner = self.lowers.inner(query_of(node), self.scope)
+        inner = self.ahead.inner(query_of(node), self.scope)
         name = f"openivm_value_{self.lowers.number()}"
         self.pending.append(Pending(name, node, inner, left))
         return column(name)
@@ -382,6 +391,7 @@ class SelectList:
         keys = {
             known.name: outer_column(scope.number, name) for name, known in self.keys if isinstance(known, exp.Column)
         }
+        keys |= {name: outer_column(scope.number, name) for name, _ in self.calls}
         for one in self.pending:
             unknown = references_below(one.inner, self.scope.number) - keys.keys()
             if unknown:
@@ -392,7 +402,10 @@ class SelectList:
         return scope.operator
 
     def call(self, node: exp.Expr) -> str:
-        bound = rebuild(node, Binder(self.scope, self.facts).bind)
+        return self.called(rebuild(node, Binder(self.scope, self.facts).bind))
+
+    def called(self, bound: exp.Expr) -> str:
+        """The column of a bound aggregate call."""
         for name, known in self.calls:
             if known.expression == bound:
                 return name
