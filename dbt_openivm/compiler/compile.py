@@ -69,10 +69,10 @@ def analyse(query: str, facts: CompileFacts) -> Analysis:
     if reached.volatile is not None:
         return Analysis(query, None, reached.volatile, (), reached)
     try:
-        lowered, repeated = lower(query, facts)
+        lowered, idle = lower(query, facts)
         operator = push_down(lowered)
         operator = prune(temporal(operator) if reached.clock else operator)
-        check_complete([operator, *repeated], reached)
+        check_complete([operator, *idle], reached)
         return Analysis(query, operator, None, (), reached)
     except TypeWantedError as wanted:
         reason = "the type of an expression, which DuckDB was not asked for, cannot be told from the query"
@@ -117,7 +117,7 @@ def check_complete(operators: Sequence[Operator], reached: Closure) -> None:
     """Every relation that the query mentions must be scanned: nothing may get lost on the way to the operator tree.
 
     Args:
-        operators: the tree, and those of subqueries that repeat others in it.
+        operators: the tree, and those of subqueries that need not stand in it.
 
     Raises:
         UnsupportedError: one did; the view is then refreshed in full.

@@ -30,7 +30,7 @@ from dbt_openivm.compiler.lower.scope import Binding, Merged, Scope
 from dbt_openivm.compiler.lower.subqueries import apply_conditions, has_subquery
 from dbt_openivm.compiler.lower.unnest import Unnester
 from dbt_openivm.compiler.places import place
-from dbt_openivm.compiler.sql import conjunction, conjuncts, equal, null_safe_equal
+from dbt_openivm.compiler.sql import bare, conjunction, conjuncts, equal, null_safe_equal
 from dbt_openivm.errors import UnsupportedError
 
 
@@ -259,12 +259,12 @@ class FromClause:
 
     def condition(self, join: exp.Join) -> exp.Expr | None:
         """ON, with references for aggregate calls: these can only be of a query around."""
-        on = join.args.get("on")
+        on: exp.Expr | None = join.args.get("on")
         if on is None or self.outer is None:
             return on
         whole = exp.Paren(this=on.copy())
         refer(whole, self.scope(), self.lowers.facts)
-        return whole.this
+        return bare(whole)
 
     def uncorrelated(self, left: Operator, right: Operator) -> tuple[Operator, list[exp.Expr]]:
         """The right side of an outer join without references to the left, and which rows then belong together."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol
@@ -18,10 +18,11 @@ from dbt_openivm.compiler.lower.ending import Ending, Output, first_of_query, is
 from dbt_openivm.compiler.lower.expressions import Alias, Binder, expand_macro, rebuild, refuse, struct_field
 from dbt_openivm.compiler.lower.from_clause import FromClause, LowersSources
 from dbt_openivm.compiler.lower.grouping import Grouping, grouping_sets, grouping_value, over_sets
+from dbt_openivm.compiler.lower.limits import limit_of
 from dbt_openivm.compiler.lower.meaning import Meaning
 from dbt_openivm.compiler.lower.outer import outer_column, references_below, rescoped
-from dbt_openivm.compiler.lower.outer_calls import Ahead, with_outer_calls
-from dbt_openivm.compiler.lower.rows import Flat, positional, with_local_names
+from dbt_openivm.compiler.lower.outer_calls import Ahead, outermost_subqueries, with_outer_calls
+from dbt_openivm.compiler.lower.rows import Flat, flat, positional, with_local_names
 from dbt_openivm.compiler.lower.scope import Scope
 from dbt_openivm.compiler.lower.stars import each_column, expand_items, reads_columns
 from dbt_openivm.compiler.lower.subqueries import (
@@ -48,8 +49,8 @@ class LowersQueries(LowersSources, Protocol):
     def outer(self) -> Scope | None: ...
 
     @property
-    def repeated(self) -> list[Operator]:
-        """Operators of subqueries that are no part of the tree, because they repeat others in it."""
+    def idle(self) -> list[Operator]:
+        """Operators of subqueries that are no part of the tree: they repeat others, or nothing depends on them."""
         ...
 
     def inner(self, node: exp.Expr, scope: Scope) -> Operator: ...
@@ -71,13 +72,22 @@ def lower_select(node: exp.Select, lowers: LowersQueries) -> tuple[Operator, tup
     apply_conditions(conditions, Binder(scope, facts, select.alias))
     scope.aggregates = select.called
     select.spread(node)
-    ending = Ending.of(node, select.outputs, facts.settings)
+    ending = Ending.of(node, select.outputs, lowers)
     select.hidden = ending.hidden
     operator = select.aggregated(node) if select.is_aggregated(node) else select.plain()
     operator = ending.apply(operator, node)
+    if ending.limit is None and ending.on is None and limit_of(node) is None:
+        lowers.idle.extend(ahead.inner(query, scope) for query in ordered_by(node))
     if is_distinct(node):
-        operator = first_of_query(distinct(operator), select.outputs, node, facts)
+        operator = first_of_query(distinct(operator), select.outputs, node, lowers, select.shown)
     return operator, tuple(name for name, _ in select.items)
+
+
+def ordered_by(node: exp.Select) -> Iterator[exp.Expr]:
+    """The subqueries in ORDER BY."""
+    order = node.args.get("order")
+    for item in order.expressions if order is not None else ():
+        yield from map(query_of, outermost_subqueries(item.this))
 
 
 def refuse_clauses(node: exp.Select) -> None:
@@ -159,6 +169,29 @@ class SelectList:
         position = next((index for index, (_, value) in enumerate(self.items) if value is node), len(self.items))
         return lambda name: self.last_alias(self.items[:position], name)
 
+    def shown(self, value: exp.Expr) -> exp.Expr:
+        """An expression behind SELECT DISTINCT: what names a relation of FROM and says the same as an item is the item.
+
+        Names alone mean items already. What is no item is left, and not found in the output.
+        """
+        known = {bound: out for out, bound in self.shown_items()}
+
+        def put(node: exp.Expr) -> exp.Expr:
+            if not any(part.args.get("table") for part in node.find_all(exp.Column)):
+                return node
+            out = known.get(Binder(self.scope, self.facts).bind(node).unnest())
+            return rebuild(node, put) if out is None else flat(out)
+
+        return value if has_subquery(value) else put(value)
+
+    def shown_items(self) -> Iterator[Item]:
+        """The columns of the output with their bound expressions, where these say all."""
+        for _, out, value in self.outputs:
+            if value is not None and not (has_subquery(value) or value.find(exp.Window, Flat)):
+                yield out, self.bind(value).unnest()
+            elif isinstance(value, Flat):
+                yield out, self.bind(value)
+
     def plain(self) -> Operator:
         self.windows = Windows()
         items = tuple((name, self.bind(value)) for name, value in self.columns)
@@ -167,7 +200,9 @@ class SelectList:
 
     def is_aggregated(self, node: exp.Select) -> bool:
         having = node.args.get("having")
+        order = node.args.get("order")
         values = [value for _, value in (*self.items, *self.hidden)] + ([having.this] if having else [])
+        values += [item.this for item in order.expressions] if order is not None else []
         if node.args.get("group") or having or any(self.has_call(value) for value in values):
             return True
         for value in values:
@@ -274,7 +309,7 @@ class SelectList:
         wanted = meaning.of(bare(node))
         found = next((name for name, value in keys if wanted is not None and self.meaning(value) == wanted), None)
         if found is not None:
-            self.lowers.repeated.extend(meaning.lowered)
+            self.lowers.idle.extend(meaning.lowered)
         return found
 
     def meaning(self, value: exp.Expr) -> exp.Expr | None:
