@@ -12,7 +12,7 @@ Two ways, after Neumann and Kemper (Unnesting Arbitrary Queries, BTW 2015):
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
@@ -24,6 +24,7 @@ from dbt_openivm.compiler.algebra import (
     Operator,
     OuterJoin,
     Project,
+    Recursive,
     Scan,
     SemiJoin,
     TopK,
@@ -33,9 +34,11 @@ from dbt_openivm.compiler.algebra import (
     column,
     exactly,
 )
+from dbt_openivm.compiler.facts import Column, Relation
 from dbt_openivm.compiler.keys import EXACT
 from dbt_openivm.compiler.lower.limits import first_of_each
 from dbt_openivm.compiler.lower.outer import map_expressions, references, references_below, replace_references
+from dbt_openivm.compiler.probe import rows_query
 from dbt_openivm.compiler.sql import conjunction, conjuncts, equal, null_safe_equal, substitute
 from dbt_openivm.errors import UnsupportedError
 
@@ -75,7 +78,7 @@ class Unnester:
     def beside(self, operator: Operator) -> Operator:
         """Every outer row with the rows that `operator` has for it, all columns of both; names must differ."""
         hidden = {name: f"openivm_outer_{self.number}_{index}" for index, name in enumerate(self.outer.columns)}
-        if any(isinstance(op, Aggregate | Window | TopK | OuterJoin) for op in operator.walk()):
+        if any(isinstance(op, Aggregate | Window | TopK | OuterJoin | Recursive) for op in operator.walk()):
             names = sorted(references_below(operator, self.scope))
             found = self.unnest(operator, names, keep_bare=False)
             result = product(self.outer, found.operator)
@@ -113,7 +116,7 @@ class Unnester:
         if isinstance(operator, Aggregate) and operator.scalar and operator is not bare:
             return None
         correlated = [index for index, c in enumerate(operator.inputs) if references_below(c, self.scope)]
-        if len(correlated) != 1 or isinstance(operator, UnionAll | OuterJoin) or not supported(operator):
+        if len(correlated) != 1 or isinstance(operator, UnionAll | OuterJoin | Recursive) or not supported(operator):
             return None
         if isinstance(operator, SemiJoin) and correlated != [0]:
             return None
@@ -211,6 +214,11 @@ def distinct_values(outer: Operator, hidden: Mapping[str, str]) -> Operator:
     return Aggregate(outer, keys, (), distinct=True)
 
 
+def once_each(operator: Operator, names: Sequence[str]) -> Operator:
+    """The distinct values of some columns."""
+    return distinct_values(operator, {name: name for name in names})
+
+
 @dataclass(frozen=True)
 class Domain:
     """Carries the distinct outer values up from the leaves.
@@ -219,12 +227,15 @@ class Domain:
         hidden: outer column -> the column that holds its value.
         values: the distinct outer values.
         bare: the aggregate without GROUP BY whose value over nothing the reader supplies; None if there is none.
+        working: what a recursive CTE reads of itself, by its key: as it is with the columns of the domain.
     """
 
     scope: int
     hidden: Mapping[str, str]
     values: Operator
     bare: Aggregate | None
+    working: Mapping[str, Relation] = field(default_factory=dict)
+    recursions: dict[int, Recursive] = field(default_factory=dict)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -232,8 +243,13 @@ class Domain:
 
     def push(self, operator: Operator) -> Operator:
         """`operator` with the columns of the domain, for every row of the domain."""
-        if not references_below(operator, self.scope):
+        if not self.touches(operator):
             return product(self.values, operator)
+        if isinstance(operator, Recursive):
+            return self.recursive(operator)
+        if isinstance(operator, Scan):
+            own = tuple((name, name) for name in self.names)
+            return Scan(self.working[operator.relation.key], (*own, *operator.names))
         columns = {name: column(inner) for name, inner in self.hidden.items()}
         replaced = map_expressions(operator, lambda value: replace_references(value, self.scope, columns))
         if isinstance(replaced, Constant):
@@ -241,12 +257,38 @@ class Domain:
         if not supported(operator):
             kind = "LIMIT %" if isinstance(operator, TopK) else type(operator).__name__.lower()
             raise UnsupportedError(f"a subquery that refers to the query around it from within a {kind}")
-        needed = {i for i, child in enumerate(operator.inputs) if references_below(child, self.scope)}
+        needed = {i for i, child in enumerate(operator.inputs) if self.touches(child)}
         pushed = {i: self.push(operator.inputs[i]) for i in sorted(needed | self.carriers(operator, needed))}
         result = carried(replaced, pushed, self.names)
         if isinstance(operator, Aggregate) and operator.scalar and operator is not self.bare:
             return self.completed(operator, result)
         return result
+
+    def touches(self, operator: Operator) -> bool:
+        """Whether the rows of an operator differ between the rows of the domain."""
+        if references_below(operator, self.scope):
+            return True
+        return any(isinstance(op, Scan) and op.relation.key in self.working for op in operator.walk())
+
+    def recursive(self, operator: Recursive) -> Recursive:
+        """The recursive CTE of every row of the domain, side by side: rows of each follow from rows of the same."""
+        if id(operator) not in self.recursions:
+            columns = (*self.names, *operator.columns)
+            base = exactly(self.push(operator.base), columns)
+            working = replace(
+                operator.working,
+                key=f"{operator.working.key}:{self.scope}",
+                sql=f"({rows_query(base)})",
+                columns=tuple(Column(name, "") for name in columns),
+            )
+            # a row of the domain takes part in a round as long as the last one brought rows for it
+            rows = Scan(working, tuple((name, name) for name in self.names))
+            known = {**self.working, operator.working.key: working}
+            inner = Domain(self.scope, self.hidden, once_each(rows, self.names), None, known)
+            step = exactly(inner.push(operator.step), columns)
+            keys = (*self.names, *operator.keys) if operator.keys else ()
+            self.recursions[id(operator)] = Recursive(base, step, working, operator.distinct, keys)
+        return self.recursions[id(operator)]
 
     def carriers(self, operator: Operator, needed: set[int]) -> set[int]:
         """The inputs that must have the columns of the domain for the result to have them."""
