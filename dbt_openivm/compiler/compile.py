@@ -240,7 +240,8 @@ def difference(old: str, new: str) -> str | None:
         COLUMNS_CHANGED,
         (
             "a setting changed that its expressions depend on "
-            "(TimeZone, integer_division, default_collation, default_order, default_null_order)"
+            "(TimeZone, integer_division, default_collation, default_order, default_null_order, "
+            "scalar_subquery_error_on_multiple_rows)"
         ),
     )
     parts = old.split(":")

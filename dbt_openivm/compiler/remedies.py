@@ -22,6 +22,7 @@ REMEDIES: tuple[tuple[str, str], ...] = (
     ),
     (VOLATILE, "Leave the function to those who read the view."),
     (r"^the macro .* several schemas", "Give the macros different names."),
+    (r"^the macro .* takes the place of", "Give the macro another name."),
     (r"^the (overloaded )?macro ", "Give the overloads different names, or write out what the macro says."),
     (r"^the function .* is yours", "Give the function another name."),
     (r"^the column .* could not be resolved", "Give the column an alias where it is made, and name its table."),

@@ -27,7 +27,7 @@ from dbt_openivm.compiler.algebra import (
     column,
     unique_name,
 )
-from dbt_openivm.compiler.facts import CompileFacts
+from dbt_openivm.compiler.facts import ANY_ROW, CompileFacts
 from dbt_openivm.compiler.lower.outer import outer_column, references_below, replace_references
 from dbt_openivm.compiler.lower.scope import Scope
 from dbt_openivm.compiler.lower.types import type_of
@@ -249,6 +249,8 @@ class Subqueries:
             unnested = self.unnested(inner, keep_bare=False)
             result_op = Aggregate(unnested.operator, keys_of(unnested), calls)
             names = self.joined_all(result_op, [unnested], "LEFT")
+        if ANY_ROW in self.lowers.facts.settings:
+            return column(names["openivm_first"])
         many = more(names[ROWS], 1)
         error = exp.Anonymous(this="error", expressions=[exp.Literal.string(TOO_MANY)])
         return exp.Case(ifs=[exp.If(this=many, true=error)], default=column(names["openivm_first"]))
