@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import date
+
 import pytest
 
 from tests.helpers import World, has_triggers
@@ -282,3 +284,27 @@ def test_a_scalar_subquery_that_may_have_several_rows(world: World) -> None:
     world.run("UPDATE u SET k = 8 WHERE k = 1 AND rowid = (SELECT max(rowid) FROM u)")
     world.queries["mv"] = sql
     world.refresh("mv")
+
+
+def test_outer_values_that_are_equal_but_not_the_same(world: World) -> None:
+    """'a' equals 'A' by the column's collation, 30 days equal 1 month: a subquery can tell them apart all the same.
+
+    DuckDB itself evaluates a correlated subquery once for equal intervals, with whichever comes first.
+    """
+    world.run(
+        "CREATE TABLE t (s VARCHAR COLLATE NOCASE, i INTERVAL)",
+        "CREATE TABLE u (s VARCHAR COLLATE NOCASE, k INTEGER)",
+        "INSERT INTO t VALUES ('a', INTERVAL '1 month'), ('A', INTERVAL '30 days'), ('b', NULL)",
+        "INSERT INTO u VALUES ('A', 0), ('a', 0), ('B', 0)",
+    )
+    bytes_ = "(SELECT count(*) FROM u WHERE u.s = t.s AND encode(u.s) = encode(t.s))"
+    world.create("mv", f"SELECT encode(s) AS s, {bytes_} AS n, (SELECT count(*) FROM u WHERE u.s = t.s) AS m FROM t")
+    world.assert_rows("mv", (b"A", 1, 2), (b"a", 1, 2), (b"b", 0, 1))
+    world.ivm.create_view(
+        "days", "SELECT s, (SELECT max(DATE '2024-01-31' + t.i + to_days(u.k))::DATE FROM u) AS d FROM t"
+    )
+    world.run("INSERT INTO u VALUES ('b', 1), ('b', NULL)", "DELETE FROM u WHERE encode(s) = 'A'::BLOB")
+    world.refresh("mv")
+    world.assert_rows("mv", (b"A", 0, 1), (b"a", 1, 1), (b"b", 2, 3))
+    world.ivm.refresh("days")
+    world.assert_rows("days", ("A", date(2024, 3, 2)), ("a", date(2024, 3, 1)), ("b", None))

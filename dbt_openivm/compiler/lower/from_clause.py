@@ -30,7 +30,7 @@ from dbt_openivm.compiler.lower.scope import Binding, Merged, Scope
 from dbt_openivm.compiler.lower.subqueries import apply_conditions, has_subquery
 from dbt_openivm.compiler.lower.unnest import Unnester
 from dbt_openivm.compiler.places import place
-from dbt_openivm.compiler.sql import bare, conjunction, conjuncts, equal, null_safe_equal
+from dbt_openivm.compiler.sql import bare, conjunction, conjuncts
 from dbt_openivm.errors import UnsupportedError
 
 
@@ -272,8 +272,7 @@ class FromClause:
         if not names:
             return right, []
         found = Unnester(self.number, left, self.lowers.number()).unnest(right, names, keep_bare=False)
-        same = null_safe_equal if found.null_safe else equal
-        return found.operator, [same(column(name), column(inner)) for name, inner in found.pairs]
+        return found.operator, found.conditions(column)
 
     def close(self, operator: Operator) -> None:
         """Make `operator` the one input."""

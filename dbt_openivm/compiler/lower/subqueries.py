@@ -39,7 +39,6 @@ from dbt_openivm.compiler.sql import (
     conjunction,
     conjuncts,
     equal,
-    null_safe_equal,
     operand,
     substitute,
 )
@@ -128,7 +127,7 @@ class Subqueries:
         names = {name: unique_name(name, taken) for name in right.columns}
         flat = {name: column(out) for name, out in names.items()}
         if pulled is None:
-            conditions = pair_conditions(unnested, column, flat.__getitem__)
+            conditions = unnested.conditions(flat.__getitem__)
         else:
             outer = {name: column(name) for name in left.columns}
             conditions = [replace_references(substitute(c, flat), number, outer) for c in pulled.conditions]
@@ -284,7 +283,7 @@ class Subqueries:
         if side == "INNER":
             self.scope.operator = Join((left, right), tuple(entries))
             return names
-        conditions = [c for found in pairs for c in pair_conditions(found, column, lambda name: column(names[name]))]
+        conditions = [c for found in pairs for c in found.conditions(lambda name: column(names[name]))]
         on = conjunction(conditions) or exp.Boolean(this=True)
         self.scope.operator = OuterJoin(left, right, on, tuple(entries), left_kept=True, right_kept=False)
         return names
@@ -438,14 +437,6 @@ def more(name: str, than: int = 0) -> exp.Expr:
 
 def count_star() -> Call:
     return Call("count_star", None, None, exp.Count(this=exp.Star(), big_int=True), simple=True)
-
-
-def pair_conditions(
-    unnested: Unnested, outer: Callable[[str], exp.Expr], inner: Callable[[str], exp.Expr]
-) -> list[exp.Expr]:
-    """The outer row and its results belong together."""
-    same = null_safe_equal if unnested.null_safe else equal
-    return [same(outer(name), inner(hidden)) for name, hidden in unnested.pairs]
 
 
 def filtered(operator: Operator) -> bool:

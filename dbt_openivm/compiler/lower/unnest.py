@@ -11,10 +11,10 @@ Two ways, after Neumann and Kemper (Unnesting Arbitrary Queries, BTW 2015):
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from sqlglot import exp
+from sqlglot import exp, parse_one
 
 from dbt_openivm.compiler.algebra import (
     Aggregate,
@@ -35,12 +35,20 @@ from dbt_openivm.compiler.algebra import (
     exactly,
 )
 from dbt_openivm.compiler.facts import Column, Relation
-from dbt_openivm.compiler.keys import EXACT
+from dbt_openivm.compiler.keys import EXACT, key_expressions
 from dbt_openivm.compiler.lower.limits import first_of_each
-from dbt_openivm.compiler.lower.outer import map_expressions, references, references_below, replace_references
+from dbt_openivm.compiler.lower.outer import (
+    expressions_of,
+    map_expressions,
+    outer_table,
+    references,
+    references_below,
+    replace_references,
+)
 from dbt_openivm.compiler.probe import rows_query
-from dbt_openivm.compiler.sql import conjunction, conjuncts, equal, null_safe_equal, substitute
+from dbt_openivm.compiler.sql import DIALECT, conjunction, conjuncts, equal, null_safe_equal, substitute
 from dbt_openivm.errors import UnsupportedError
+from dbt_openivm.names import quote
 
 FOUND = "openivm_found"
 Items = list[tuple[str, exp.Expr]]
@@ -52,13 +60,22 @@ class Unnested:
 
     Attributes:
         operator: its columns are the subquery's and those of `pairs`.
-        pairs: (column of the outer scope, column of `operator`) that must be equal.
+        pairs: (expression over the outer scope, column of `operator`) that must be equal.
         null_safe: whether NULL of the outer scope belongs to NULL; otherwise it belongs to nothing.
     """
 
     operator: Operator
-    pairs: tuple[tuple[str, str], ...]
+    pairs: tuple[tuple[exp.Expr, str], ...]
     null_safe: bool
+
+    def conditions(self, inner: Callable[[str], exp.Expr]) -> list[exp.Expr]:
+        """An outer row and its results belong together.
+
+        Args:
+            inner: what holds a column of `operator`.
+        """
+        same = null_safe_equal if self.null_safe else equal
+        return [same(outer.copy(), inner(hidden)) for outer, hidden in self.pairs]
 
 
 @dataclass(frozen=True)
@@ -69,11 +86,13 @@ class Unnester:
         scope: whose columns are replaced.
         outer: the operator of that scope.
         number: of the subquery, to name its columns.
+        elsewhere: the outer columns that the subquery reads more than once.
     """
 
     scope: int
     outer: Operator
     number: int
+    elsewhere: set[str] = field(default_factory=set)
 
     def beside(self, operator: Operator) -> Operator:
         """Every outer row with the rows that `operator` has for it, all columns of both; names must differ."""
@@ -82,9 +101,8 @@ class Unnester:
             names = sorted(references_below(operator, self.scope))
             found = self.unnest(operator, names, keep_bare=False)
             result = product(self.outer, found.operator)
-            same = null_safe_equal if found.null_safe else equal
-            for name, inner in found.pairs:
-                result = Filter(result, same(column(name), column(inner)))
+            for condition in found.conditions(column):
+                result = Filter(result, condition)
             return exactly(result, (*self.outer.columns, *operator.columns))
         # nothing looks at several rows at once: the outer rows themselves can go up from the leaves
         rows = Project(self.outer, tuple((inner, column(name)) for name, inner in hidden.items()))
@@ -99,13 +117,26 @@ class Unnester:
             keep_bare: whether the reader supplies the values of an aggregate over nothing itself.
         """
         hidden = {name: f"openivm_outer_{self.number}_{index}" for index, name in enumerate(names)}
-        pairs = tuple(hidden.items())
+        pairs = tuple((column(name), inner) for name, inner in hidden.items())
         bare = bare_aggregate(operator) if keep_bare else None
+        self.elsewhere.clear()
+        self.elsewhere.update(name for name in names if references_to(operator, self.scope, name) > 1)
         found = self.by_equality(operator, hidden, bare)
         if found is not None:
             return Unnested(found, pairs, null_safe=False)
-        domain = distinct_values(self.outer, hidden)
-        return Unnested(Domain(self.scope, hidden, domain, bare).push(operator), pairs, null_safe=True)
+        exact = self.exact(hidden)
+        domain = distinct_values(self.outer, hidden, exact)
+        pushed = Domain(self.scope, hidden, domain, bare, tuple(exact)).push(operator)
+        return Unnested(pushed, (*pairs, *((value, name) for name, value in exact.items())), null_safe=True)
+
+    def exact(self, hidden: Mapping[str, str]) -> dict[str, exp.Expr]:
+        """Columns of the domain that tell apart outer values which DuckDB takes for one, as far as types are known."""
+        found: dict[str, exp.Expr] = {}
+        for name, inner in hidden.items():
+            text = quote(name)
+            keys = [key for key in key_expressions(text, column_type(self.outer, name) or "DATE") if key != text]
+            found |= {f"{inner}_{i}": parse_one(key, dialect=DIALECT) for i, key in enumerate(keys)}
+        return found
 
     # --- by equality -------------------------------------------------------------------------------------------------
 
@@ -159,7 +190,10 @@ class Unnester:
             if not references(outer, self.scope):
                 continue
             types = column_type(self.outer, outer.name), column_type(child, inner.name)
-            if types[0] is not None and types[0] == types[1] and groups_as_equal(types[0]):
+            if types[0] is None or types[0] != types[1]:
+                continue
+            # by a collation texts are equal that the rest of the subquery may tell apart
+            if EXACT.fullmatch(types[0]) or (types[0] == "VARCHAR" and outer.name not in self.elsewhere):
                 return outer.name, inner
         return None
 
@@ -168,9 +202,11 @@ class Unnester:
         return map_expressions(operator, lambda value: replace_references(value, self.scope, columns))
 
 
-def groups_as_equal(type_: str) -> bool:
-    """Whether values of a type that are equal are one group."""
-    return type_ == "VARCHAR" or EXACT.fullmatch(type_) is not None
+def references_to(operator: Operator, scope: int, name: str) -> int:
+    """How often a tree refers to a column of a scope."""
+    values = (value for op in operator.walk() for value in expressions_of(op))
+    found = (node for value in values for node in value.find_all(exp.Column))
+    return sum(node.name == name and node.table == outer_table(scope) for node in found)
 
 
 def column_type(operator: Operator, name: str) -> str | None:
@@ -208,15 +244,15 @@ def supported(operator: Operator) -> bool:
 # --- by domain -------------------------------------------------------------------------------------------------------
 
 
-def distinct_values(outer: Operator, hidden: Mapping[str, str]) -> Operator:
-    """The outer values, once each."""
+def distinct_values(outer: Operator, hidden: Mapping[str, str], exact: Mapping[str, exp.Expr]) -> Operator:
+    """The outer values, once each; `exact` has more columns by what they hold."""
     keys = tuple((inner, column(name)) for name, inner in hidden.items())
-    return Aggregate(outer, keys, (), distinct=True)
+    return Aggregate(outer, (*keys, *exact.items()), (), distinct=True)
 
 
 def once_each(operator: Operator, names: Sequence[str]) -> Operator:
     """The distinct values of some columns."""
-    return distinct_values(operator, {name: name for name in names})
+    return distinct_values(operator, {name: name for name in names}, {})
 
 
 @dataclass(frozen=True)
@@ -227,6 +263,7 @@ class Domain:
         hidden: outer column -> the column that holds its value.
         values: the distinct outer values.
         bare: the aggregate without GROUP BY whose value over nothing the reader supplies; None if there is none.
+        exact: more columns of the values, see `Unnester.exact`.
         working: what a recursive CTE reads of itself, by its key: as it is with the columns of the domain.
     """
 
@@ -234,12 +271,13 @@ class Domain:
     hidden: Mapping[str, str]
     values: Operator
     bare: Aggregate | None
+    exact: tuple[str, ...] = ()
     working: Mapping[str, Relation] = field(default_factory=dict)
     recursions: dict[int, Recursive] = field(default_factory=dict)
 
     @property
     def names(self) -> tuple[str, ...]:
-        return tuple(self.hidden.values())
+        return (*self.hidden.values(), *self.exact)
 
     def push(self, operator: Operator) -> Operator:
         """`operator` with the columns of the domain, for every row of the domain."""
@@ -284,7 +322,7 @@ class Domain:
             # a row of the domain takes part in a round as long as the last one brought rows for it
             rows = Scan(working, tuple((name, name) for name in self.names))
             known = {**self.working, operator.working.key: working}
-            inner = Domain(self.scope, self.hidden, once_each(rows, self.names), None, known)
+            inner = Domain(self.scope, self.hidden, once_each(rows, self.names), None, self.exact, known)
             step = exactly(inner.push(operator.step), columns)
             keys = (*self.names, *operator.keys) if operator.keys else ()
             self.recursions[id(operator)] = Recursive(base, step, working, operator.distinct, keys)
