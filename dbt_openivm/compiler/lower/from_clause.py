@@ -110,7 +110,11 @@ class FromClause:
             for join in joined:
                 self.join(join)
         else:
-            raise UnsupportedError(f"an outer join that refers to an earlier item of FROM{place(item)}")
+            unnester = Unnester(self.number, self.finish().operator, self.lowers.number())
+            self.conditions = []
+            self.close(unnester.beside(scope.operator))
+            self.bindings = [*self.bindings, *scope.bindings]
+            self.merged = {**scope.merged, **self.merged}
 
     def follows(self, item: exp.Expr, joined: Sequence[exp.Join]) -> bool:
         """Whether an item stands beside the rows so far, with joins that leave all of these as they are."""
