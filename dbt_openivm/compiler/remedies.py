@@ -32,7 +32,7 @@ REMEDIES: tuple[tuple[str, str], ...] = (
     (r"^the table function", "Load its rows into a table first."),
     (r"^(LIMIT|OFFSET) without ORDER BY", "Say which rows come first, with ORDER BY."),
     (
-        r"^(LIMIT|OFFSET) of what is no constant",
+        r"^(LIMIT|OFFSET|LIMIT n%) of what is no constant",
         "Write the number, or compare row_number() with the value in QUALIFY.",
     ),
     (r"could not be parsed", "Say it in other words. What the parser does not know is refreshed on every run."),

@@ -15,8 +15,6 @@ TABLES = (
 
 QUERIES = {
     "distinct by a qualified name": "SELECT DISTINCT k AS z, x FROM t AS a ORDER BY -a.k DESC, a.x LIMIT 2",
-    "distinct groups": "SELECT DISTINCT k, sum(x) AS s FROM t GROUP BY k ORDER BY sum(t.x) % 3, t.k LIMIT 2",
-    "a limit by a subquery": "SELECT k, x FROM t ORDER BY x DESC, k LIMIT (SELECT count(*) FROM u)",
     "an offset": "SELECT k, x FROM t ORDER BY k, x OFFSET (SELECT max(y) - 1 FROM u)",
     "both": "SELECT * FROM (SELECT k, x FROM t ORDER BY k, x LIMIT 1 + (SELECT min(y) FROM u WHERE k > 0) OFFSET "
     "(SELECT count(*) // 3 FROM u)) AS s JOIN u ON s.k = u.k",

@@ -148,8 +148,6 @@ CORRELATED = {
     "start": f"SELECT a, (WITH RECURSIVE r(x) AS (SELECT s.a UNION {STEP})) SELECT count(*) FROM r) AS n FROM s",
     "step": f"SELECT a FROM s WHERE EXISTS (WITH RECURSIVE r(x) AS (SELECT 1 UNION {STEP} AND e.b <= s.w + 3)) "
     "SELECT 1 FROM r WHERE x > s.w)",
-    "union all": "SELECT a, (WITH RECURSIVE r(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM r WHERE x < s.w) "
-    "SELECT sum(x) FROM r) AS n FROM s",
     "a subquery in the step": "SELECT a, (WITH RECURSIVE r(x, n) AS (SELECT s.a, 0 UNION ALL SELECT (SELECT max(e.b) "
     "FROM e WHERE e.a = r.x AND e.b <> s.w), n + 1 FROM r WHERE n < 4) SELECT list(x ORDER BY n) FROM r) AS l FROM s",
     "lateral": f"SELECT s.a, l.x FROM s LEFT JOIN LATERAL (WITH RECURSIVE r(x) AS (SELECT s.w UNION {STEP})) "

@@ -34,6 +34,7 @@ from dbt_openivm.compiler.lower.subqueries import (
     quantifier,
     query_of,
 )
+from dbt_openivm.compiler.lower.unnest import exact_columns
 from dbt_openivm.compiler.sql import column_names, conjunction, null_safe_equal
 
 LEFT, RIGHT = 0, 1
@@ -45,11 +46,11 @@ class Matches:
 
     Attributes:
         operator: the distinct values that these conditions read.
-        columns: for each side, its column -> the column of `operator`.
+        columns: for each side, the column of `operator` -> what it holds of that side.
     """
 
     operator: Operator
-    columns: tuple[Mapping[str, str], Mapping[str, str]]
+    columns: tuple[Mapping[str, exp.Expr], ...]
 
 
 @dataclass
@@ -117,12 +118,15 @@ class Sides:
         scope = replace(self.scope, operator=pairs)
         apply_conditions(parts, subqueries_over(scope, self.lowers))
         number = self.lowers.number()
-        columns = [
-            {name: f"openivm_match_{number}_{side}_{i}" for i, name in enumerate(operator.columns) if name in read}
-            for side, operator in enumerate(self.operators)
-        ]
-        keys = tuple((hidden, column(name)) for names in columns for name, hidden in names.items())
-        return Matches(Aggregate(scope.operator, keys, (), distinct=True), (columns[LEFT], columns[RIGHT]))
+        columns: list[dict[str, exp.Expr]] = []
+        for side, operator in enumerate(self.operators):
+            names = {name: f"openivm_match_{number}_{side}_{i}" for i, name in enumerate(operator.columns)}
+            hidden = {name: inner for name, inner in names.items() if name in read}
+            columns.append(
+                {**{inner: column(name) for name, inner in hidden.items()}, **exact_columns(operator, hidden)}
+            )
+        keys = tuple((inner, value) for side in columns for inner, value in side.items())
+        return Matches(Aggregate(scope.operator, keys, (), distinct=True), tuple(columns))
 
     @staticmethod
     def names(operators: Sequence[Operator]) -> tuple[tuple[str, int, str], ...]:
@@ -174,9 +178,9 @@ def subqueries_over(scope: Scope, lowers: LowersQueries) -> Binder:
     return Binder(scope, lowers.facts)
 
 
-def agreeing(columns: Mapping[str, str]) -> exp.Expr:
+def agreeing(columns: Mapping[str, exp.Expr]) -> exp.Expr:
     """A row has the values of a match."""
-    same = conjunction([null_safe_equal(column(name), column(hidden)) for name, hidden in columns.items()])
+    same = conjunction([null_safe_equal(value.copy(), column(hidden)) for hidden, value in columns.items()])
     assert same is not None
     return same
 

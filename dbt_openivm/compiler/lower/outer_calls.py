@@ -14,7 +14,7 @@ from sqlglot import exp
 from dbt_openivm.compiler.aggregates import is_call, read_by
 from dbt_openivm.compiler.algebra import Operator, column
 from dbt_openivm.compiler.facts import CompileFacts
-from dbt_openivm.compiler.lower.expressions import Binder, look_up, rebuild
+from dbt_openivm.compiler.lower.expressions import Binder, expand_macro, look_up, rebuild
 from dbt_openivm.compiler.lower.outer import outer_column
 from dbt_openivm.compiler.lower.scope import Scope
 from dbt_openivm.compiler.lower.subqueries import LowersQueries, is_subquery, query_of
@@ -36,7 +36,7 @@ def with_outer_calls(node: exp.Select, scope: Scope, facts: CompileFacts) -> exp
     aliases = {item.alias.lower() for item in copy.expressions if isinstance(item, exp.Alias)}
     for clause in CLAUSES:
         value = copy.args.get(clause)
-        for part in value if isinstance(value, list) else [value]:
+        for part in list(value) if isinstance(value, list) else [value]:
             if isinstance(part, exp.Expr):
                 refer(part, scope, facts, aliases)
     return copy
@@ -48,6 +48,27 @@ def refer(node: exp.Expr, scope: Scope, facts: CompileFacts, aliases: Collection
         around = owner(call, scope, aliases)
         if around is not None:
             call.replace(reference(call, around, facts))
+    for macro in list(macros(node, facts)):
+        body = exp.Paren(this=expand_macro(macro, facts))
+        before = body.copy()
+        refer(body, scope, facts, aliases)
+        if body != before:
+            macro.replace(body)
+
+
+def macros(node: exp.Expr, facts: CompileFacts) -> Iterator[exp.Expr]:
+    """The calls of macros in a block's expression whose bodies call aggregates."""
+    for part in node.walk(prune=lambda part: isinstance(part, exp.Query)):
+        body = None if isinstance(part, exp.Query) else expand_macro(part, facts)
+        if body is not None and aggregates(body, facts):
+            yield part
+
+
+def aggregates(node: exp.Expr, facts: CompileFacts) -> bool:
+    """Whether aggregates are called somewhere below, in macros too."""
+    parts = list(node.walk())
+    bodies = filter(None, (expand_macro(part, facts) for part in parts))
+    return any(is_call(part, facts) for part in parts) or any(aggregates(body, facts) for body in bodies)
 
 
 def calls(node: exp.Expr, facts: CompileFacts) -> Iterator[exp.Expr]:
@@ -119,7 +140,7 @@ class Ahead:
         """Lower the subqueries of an expression that have aggregate calls in them."""
         for node in outermost_subqueries(value):
             query = query_of(node)
-            if any(is_call(part, self.facts) for part in query.walk()):
+            if aggregates(query, self.facts):
                 self.known[id(query)] = (query, self.lowers.inner(query, scope))
 
 

@@ -124,19 +124,10 @@ class Unnester:
         found = self.by_equality(operator, hidden, bare)
         if found is not None:
             return Unnested(found, pairs, null_safe=False)
-        exact = self.exact(hidden)
+        exact = exact_columns(self.outer, hidden)
         domain = distinct_values(self.outer, hidden, exact)
         pushed = Domain(self.scope, hidden, domain, bare, tuple(exact)).push(operator)
         return Unnested(pushed, (*pairs, *((value, name) for name, value in exact.items())), null_safe=True)
-
-    def exact(self, hidden: Mapping[str, str]) -> dict[str, exp.Expr]:
-        """Columns of the domain that tell apart outer values which DuckDB takes for one, as far as types are known."""
-        found: dict[str, exp.Expr] = {}
-        for name, inner in hidden.items():
-            text = quote(name)
-            keys = [key for key in key_expressions(text, column_type(self.outer, name) or "DATE") if key != text]
-            found |= {f"{inner}_{i}": parse_one(key, dialect=DIALECT) for i, key in enumerate(keys)}
-        return found
 
     # --- by equality -------------------------------------------------------------------------------------------------
 
@@ -202,6 +193,23 @@ class Unnester:
         return map_expressions(operator, lambda value: replace_references(value, self.scope, columns))
 
 
+def exact_columns(operator: Operator, hidden: Mapping[str, str]) -> dict[str, exp.Expr]:
+    """What tells apart values that DuckDB takes for one, as far as types are known.
+
+    Args:
+        hidden: column of `operator` -> the column that holds its value.
+
+    Returns:
+        Names after those of the hidden columns -> expressions over `operator`.
+    """
+    found: dict[str, exp.Expr] = {}
+    for name, inner in hidden.items():
+        type_, text = column_type(operator, name), quote(name)
+        keys = [key for key in key_expressions(text, type_) if key != text] if type_ is not None else []
+        found |= {f"{inner}_{index}": parse_one(key, dialect=DIALECT) for index, key in enumerate(keys)}
+    return found
+
+
 def references_to(operator: Operator, scope: int, name: str) -> int:
     """How often a tree refers to a column of a scope."""
     values = (value for op in operator.walk() for value in expressions_of(op))
@@ -263,7 +271,7 @@ class Domain:
         hidden: outer column -> the column that holds its value.
         values: the distinct outer values.
         bare: the aggregate without GROUP BY whose value over nothing the reader supplies; None if there is none.
-        exact: more columns of the values, see `Unnester.exact`.
+        exact: more columns of the values, see `exact_columns`.
         working: what a recursive CTE reads of itself, by its key: as it is with the columns of the domain.
     """
 
