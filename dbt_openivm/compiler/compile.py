@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import sqlglot
@@ -70,11 +70,12 @@ def analyse(query: str, facts: CompileFacts) -> Analysis:
     if reached.volatile is not None:
         return Analysis(query, None, reached.volatile, (), reached)
     try:
-        operator = push_down(lower(query, facts))
+        lowered, idle = lower(query, facts)
+        operator = push_down(lowered)
         operator = prune(temporal(operator) if reached.clock else operator)
         if any(relation.foreign_keys for relation in facts.relations.values()):
             operator = with_references(operator)
-        check_complete(operator, reached)
+        check_complete([operator, *idle], reached)
         return Analysis(query, operator, None, (), reached)
     except TypeWantedError as wanted:
         reason = "the type of an expression, which DuckDB was not asked for, cannot be told from the query"
@@ -115,13 +116,16 @@ def settle(
     return replace(analysis, probes=tuple(asked)), known
 
 
-def check_complete(operator: Operator, reached: Closure) -> None:
+def check_complete(operators: Sequence[Operator], reached: Closure) -> None:
     """Every relation that the query mentions must be scanned: nothing may get lost on the way to the operator tree.
+
+    Args:
+        operators: the tree, and those of subqueries that need not stand in it.
 
     Raises:
         UnsupportedError: one did; the view is then refreshed in full.
     """
-    scans = Counter(op.relation.key for op in operator.walk() if isinstance(op, Scan))
+    scans = Counter(op.relation.key for tree in operators for op in tree.walk() if isinstance(op, Scan))
     lost = [key for key, count in reached.mentions.items() if scans[key] < count]
     if lost and not reached.unused_cte:
         raise UnsupportedError(
@@ -239,7 +243,8 @@ def difference(old: str, new: str) -> str | None:
         COLUMNS_CHANGED,
         (
             "a setting changed that its expressions depend on "
-            "(TimeZone, integer_division, default_collation, default_order, default_null_order)"
+            "(TimeZone, integer_division, default_collation, default_order, default_null_order, "
+            "scalar_subquery_error_on_multiple_rows)"
         ),
     )
     parts = old.split(":")

@@ -10,6 +10,8 @@ VISIBLE = "visible"
 SQL_VIEW = "sql_view"
 NODE = "node"
 RECURSION = "recursion"
+ANY_ROW = "scalar_subquery_error_on_multiple_rows = false"
+"""Among the settings where a scalar subquery with several rows means any of them."""
 
 
 @dataclass(frozen=True)

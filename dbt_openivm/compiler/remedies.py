@@ -22,6 +22,7 @@ REMEDIES: tuple[tuple[str, str], ...] = (
     ),
     (VOLATILE, "Leave the function to those who read the view."),
     (r"^the macro .* several schemas", "Give the macros different names."),
+    (r"^the macro .* takes the place of", "Give the macro another name."),
     (r"^the (overloaded )?macro ", "Give the overloads different names, or write out what the macro says."),
     (r"^the function .* is yours", "Give the function another name."),
     (r"^the column .* could not be resolved", "Give the column an alias where it is made, and name its table."),
@@ -31,7 +32,7 @@ REMEDIES: tuple[tuple[str, str], ...] = (
     (r"^the table function", "Load its rows into a table first."),
     (r"^(LIMIT|OFFSET) without ORDER BY", "Say which rows come first, with ORDER BY."),
     (
-        r"^(LIMIT|OFFSET) of what is no constant",
+        r"^(LIMIT|OFFSET|LIMIT n%) of what is no constant",
         "Write the number, or compare row_number() with the value in QUALIFY.",
     ),
     (r"could not be parsed", "Say it in other words. What the parser does not know is refreshed on every run."),

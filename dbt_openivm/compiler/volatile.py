@@ -13,7 +13,7 @@ from dbt_openivm.compiler.facts import SQL_VIEW, CompileFacts
 from dbt_openivm.compiler.lower.expressions import function_name
 from dbt_openivm.compiler.lower.query import table_text
 from dbt_openivm.compiler.lower.reading import read
-from dbt_openivm.compiler.lower.references import parse
+from dbt_openivm.compiler.lower.references import operator_names, parse
 from dbt_openivm.compiler.places import place
 
 RANDOM: tuple[tuple[type[exp.Expr], str], ...] = (
@@ -82,9 +82,10 @@ def _visit(
         name = function_name(node)
         if isinstance(node, exp.Anonymous | exp.AnonymousAggFunc):
             reached.functions.add(name)
-        for macro in () if name in above else facts.macros.get(name, ()):
-            reached.texts.append(macro.text)
-            _visit(read(macro.body), facts, context, reached, above | {name}, f" of the macro {name}")
+        for called in (name, *operator_names(node)):
+            for macro in () if called in above else facts.macros.get(called, ()):
+                reached.texts.append(macro.text)
+                _visit(read(macro.body), facts, context, reached, above | {called}, f" of the macro {called}")
         if reading(node) is not None:
             reached.clock = True
         elif reached.volatile is None:

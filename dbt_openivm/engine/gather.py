@@ -10,9 +10,9 @@ from itertools import chain
 
 import sqlglot
 
-from dbt_openivm.compiler.facts import BASE, SQL_VIEW, VISIBLE, Column, CompileFacts, Macro, Relation
+from dbt_openivm.compiler.facts import ANY_ROW, BASE, SQL_VIEW, VISIBLE, Column, CompileFacts, Macro, Relation
 from dbt_openivm.compiler.lower import reading
-from dbt_openivm.compiler.lower.references import FILE_READERS, REMEMBERED, References, named_by, named_in
+from dbt_openivm.compiler.lower.references import FILE_READERS, REMEMBERED, SYNTAX, References, named_by, named_in
 from dbt_openivm.engine import macros
 from dbt_openivm.engine.macros import Macros
 from dbt_openivm.engine.session import Row, Session
@@ -73,17 +73,19 @@ def environment(session: Session) -> Environment:
     [(version, database, schema, listed, *settings)] = session.execute(
         "SELECT version(), current_database(), current_schema(), current_setting('search_path'), "
         "current_setting('TimeZone'), current_setting('integer_division'), current_setting('default_collation'), "
-        "current_setting('default_order'), current_setting('default_null_order')"
+        "current_setting('default_order'), current_setting('default_null_order'), "
+        "current_setting('scalar_subquery_error_on_multiple_rows')"
     )
     path = [TEMPORARY, (database, schema)]
     for entry in filter(None, str(listed).split(",")):
         parts = split_name(entry.strip())
         path.append((parts[0], parts[1]) if len(parts) == 2 else (database, parts[0]))
-    zone, division, collation, order, null_order = settings
-    others = (
+    zone, division, collation, order, null_order, strict = settings
+    others: tuple[str, ...] = (
         f"integer_division = {division}", f"default_collation = {collation}",
         f"default_order = {order}", f"default_null_order = {null_order}",
     )  # fmt: skip
+    others += () if strict else (ANY_ROW,)
     return Environment(version, tuple(dict.fromkeys([*path, (database, "main")])), f"TimeZone = {zone}", others)
 
 
@@ -130,27 +132,6 @@ def functions(rows: Sequence[Row], internal: Iterable[str], own: Macros) -> Func
         own,
     )
 
-
-SYNTAX = frozenset(
-    [
-        "case",
-        "cast",
-        "try_cast",
-        "try",
-        "coalesce",
-        "extract",
-        "interval",
-        "map",
-        "struct",
-        "array",
-        "row",
-        "not",
-        "exists",
-        "if",
-        "columns",
-    ]
-)
-"""What sqlglot writes like a function, and DuckDB's parser knows by itself."""
 
 # DuckDB ships some functions as macros, whose kind it does not tell.
 VOLATILE_MACROS = frozenset({"ago", "pg_conf_load_time", "pg_postmaster_start_time"})
@@ -231,6 +212,7 @@ class Gatherer:
         named: names that the query, its views and its macros mention.
         names_of: name of each relation by its key.
         unnamed: texts of the select items in views that only DuckDB can name.
+        table_functions: names of functions in FROM.
         has_pairs: whether some name has two parts, of which the first may be a database or a schema.
     """
 
@@ -238,6 +220,7 @@ class Gatherer:
     is_view: IsView
     relations: dict[str, Relation] = field(default_factory=dict)
     functions: set[str] = field(default_factory=set)
+    table_functions: set[str] = field(default_factory=set)
     asked: set[str] = field(default_factory=set)
     named: set[str] = field(default_factory=set)
     names_of: dict[str, str] = field(default_factory=dict)
@@ -307,7 +290,9 @@ class Gatherer:
     def readers(self, texts: Iterable[str]) -> None:
         """Table functions that read files are bases; their text is their name."""
         for text in sorted(texts):
-            if text.split("(", 1)[0].strip().lower() in FILE_READERS and text not in self.relations:
+            name = text.split("(", 1)[0].strip().lower()
+            self.table_functions.add(name)
+            if name in FILE_READERS and text not in self.relations:
                 self.relations[text] = Relation(text, text, describe(self.session, f"SELECT * FROM {text}"), BASE)
 
 
@@ -376,10 +361,11 @@ def gather(session: Session, query: str, is_view: IsView, also: Iterable[str] = 
     gatherer.follow(found, {name.lower() for name in also})
     own = NO_FUNCTIONS
     unknown = gatherer.functions - known.internal - SYNTAX
-    if unknown:
+    taken = (gatherer.functions & known.internal) - SYNTAX
+    if unknown or macros.overriding(session, taken - FILE_READERS, taken & gatherer.table_functions):
         # DuckDB lists functions that Python registered as internal ones
         listed = ", ".join(map(literal, sorted(unknown)))
-        own = list_functions(session, f"NOT internal OR lower(function_name) IN ({listed})")
+        own = list_functions(session, f"NOT internal OR lower(function_name) IN ({listed or 'NULL'})")
         own = replace(own, macros=macros.with_defaults(session, own.macros, gatherer.follow_macros(own.macros)))
     add_files(session, gatherer, found, place)
     relations = {key: r for key, r in gatherer.relations.items() if gatherer.is_named(key)}

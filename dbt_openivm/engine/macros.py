@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 
 from sqlglot.errors import SqlglotError
 
@@ -43,10 +44,47 @@ def with_defaults(session: Session, macros: Macros, used: Iterable[str]) -> Macr
     return {**macros, **found}
 
 
+def overriding(session: Session, names: Iterable[str], table_names: Iterable[str] = ()) -> set[str]:
+    """Those of the names of DuckDB's own functions under which it finds a macro of a user.
+
+    It tells in the error about a call that does not fit, which is much faster than to list all functions.
+
+    Args:
+        names: of functions in expressions.
+        table_names: of functions in FROM.
+    """
+    asked = [(name, wrong_text(name)) for name in sorted(names)]
+    asked += [(name, wrong_text(name, from_=True)) for name in sorted(table_names)]
+    if not asked:
+        return set()
+    calls = ", ".join(f"json_serialize_plan({literal(text)})" for _, text in asked)
+    [answers] = session.execute(f"SELECT {calls}")
+    told = zip(asked, map(candidates, map(str, answers)), strict=True)
+    return {name for (name, text), found in told if found and found != shipped_candidates(text)}
+
+
+def candidates(answer: str) -> str:
+    """The signatures of the macros that a call did not fit; empty where it is no macro."""
+    return str(json.loads(answer).get("error_message", "")).partition("Candidate macros:")[2]
+
+
+@cache
+def shipped_candidates(call: str) -> str:
+    """The same where there are no macros but those that DuckDB comes with."""
+    import duckdb
+
+    with duckdb.connect(":memory:") as connection:
+        [(answer,)] = connection.execute(f"SELECT json_serialize_plan({literal(call)})").fetchall()
+    return candidates(str(answer))
+
+
+def wrong_text(name: str, from_: bool = False) -> str:
+    """A query that calls a function with an argument that none has."""
+    return f"SELECT {'* FROM ' if from_ else ''}{quote(name)}(openivm_no_such_argument := 0)"
+
+
 def wrong_call(macro: Macro) -> str:
-    """A query that calls the macro with an argument that it does not have."""
-    call = f"{quote(macro.name)}(openivm_no_such_argument := 0)"
-    return f"SELECT * FROM {call}" if macro.is_table else f"SELECT {call}"
+    return wrong_text(macro.name, macro.is_table)
 
 
 def signed(overloads: Sequence[Macro], answer: str) -> tuple[Macro, ...]:

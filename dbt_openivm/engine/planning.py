@@ -15,16 +15,20 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import sqlglot
+from sqlglot import exp
 
 from dbt_openivm.__version__ import version
 from dbt_openivm.compiler.algebra import Operator
 from dbt_openivm.compiler.clock import CLOCK
 from dbt_openivm.compiler.compile import Analysis, analyse, finish, settle
 from dbt_openivm.compiler.facts import Column, CompileFacts
+from dbt_openivm.compiler.lower.expressions import function_name
 from dbt_openivm.compiler.lower.reading import called_names, read
+from dbt_openivm.compiler.lower.references import references
 from dbt_openivm.compiler.plan import FULL_REFRESH, RefreshPlan
 from dbt_openivm.compiler.probe import rows_query
 from dbt_openivm.compiler.sql import text
+from dbt_openivm.compiler.volatile import FIXED_NAMES
 from dbt_openivm.engine.catalog import Cursor, ViewRow
 from dbt_openivm.engine.collector import collector_paused
 from dbt_openivm.engine.gather import IsView, describe, gather, output_columns
@@ -179,6 +183,9 @@ def make_plan(session: Session, spec: ViewSpec, facts: CompileFacts) -> Made:
     if analysis.operator is not None and (name := misread_function(session, analysis)):
         reason = f"the function {name}() is yours, but its name is one that the compiler reads as another function"
         analysis = in_full(analysis, reason)
+    if analysis.operator is not None and (name := overridden_function(analysis, facts)):
+        reason = f"the macro {name}, which takes the place of an operator, an aggregate or a function of rows,"
+        analysis = in_full(analysis, f"{reason} cannot be maintained incrementally yet")
     if analysis.operator is not None and (fault := rewriting_fault(session, analysis.operator, shaped.output)):
         analysis = in_full(analysis, fault)
     if analysis.operator is None:
@@ -211,6 +218,25 @@ def misread_function(session: Session, analysis: Analysis) -> str | None:
     return None if name is None else str(name)
 
 
+def overridden_function(analysis: Analysis, facts: CompileFacts) -> str | None:
+    """A macro that DuckDB calls where the query names it in another way than by a scalar call; None without one."""
+    if not facts.macros:
+        return None
+    for query in plain_texts([analysis.sql, *analysis.closure.texts]):
+        tree = read(query)
+        used = references(tree).functions & facts.macros.keys()
+        calls = [node for node in tree.walk() if isinstance(node, exp.Func) and not isinstance(node, exp.AggFunc)]
+        named = {function_name(node) for node in calls} - facts.aggregate_functions - FIXED_NAMES
+        if used - named:
+            return min(used - named)
+    return None
+
+
+def plain_texts(texts: Iterable[str]) -> list[str]:
+    """Queries and bodies; the texts of views and macros begin with what they are: ``view main.v: SELECT ..``."""
+    return [re.sub(r"^(view|macro) .*?: ", "", query, count=1) for query in texts]
+
+
 def built_in_names(session: Session, names: Iterable[str]) -> list[str]:
     """Those of the names by which DuckDB finds a function of its own, which is much faster than to list functions.
 
@@ -223,14 +249,10 @@ def built_in_names(session: Session, names: Iterable[str]) -> list[str]:
 
 
 def rewritten_names(texts: Iterable[str]) -> set[str]:
-    """Functions that the texts call and sqlglot would call by another name.
-
-    The texts of views and macros begin with what they are: ``view main.v: SELECT ..``.
-    """
+    """Functions that the texts call and sqlglot would call by another name."""
     result: set[str] = set()
-    for query in texts:
+    for body in plain_texts(texts):
         try:
-            body = re.sub(r"^(view|macro) .*?: ", "", query, count=1)
             result |= called_names(body) - called_names(text(read(body)))
         except sqlglot.errors.SqlglotError:
             continue

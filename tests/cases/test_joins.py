@@ -180,3 +180,15 @@ def test_rows_that_are_equal_but_not_the_same_match_apart(world: World) -> None:
     world.assert_rows("mv", ("30 days",))
     world.change("mv", "DELETE FROM u")
     world.assert_rows("mv")
+
+
+@pytest.mark.parametrize(
+    "join", ["RIGHT JOIN u AS w ON w.y = t.k AND v.k <= w.k", "FULL JOIN u AS w ON w.y = v.k AND v.k = t.k"]
+)
+def test_an_outer_join_that_refers_to_an_earlier_item_of_from(world: World, join: str) -> None:
+    """It is another join for each row of the earlier item (the fuzzer's seed 610005)."""
+    world.run("CREATE TABLE t (k INTEGER)", "CREATE TABLE u (k INTEGER, y INTEGER)")
+    world.run("INSERT INTO t VALUES (1), (2), (2), (NULL)", "INSERT INTO u VALUES (1, 1), (2, 3), (3, 2)")
+    world.create("mv", f"SELECT t.k, v.y, w.y AS z FROM t, u AS v {join}")
+    world.change("mv", "INSERT INTO u VALUES (2, 1), (NULL, NULL)", "DELETE FROM t WHERE k = 1")
+    world.change("mv", "UPDATE u SET y = k", "INSERT INTO t VALUES (3), (1)")

@@ -217,7 +217,7 @@ def test_only_touched_partitions_are_written(world: World) -> None:
         "SELECT x FROM t LIMIT 3",
         "SELECT x FROM t OFFSET 3",
         "SELECT count(*) AS n FROM (SELECT x FROM t LIMIT 3)",
-        "SELECT x FROM t ORDER BY x LIMIT (SELECT min(x) FROM t)",
+        "SELECT x FROM t ORDER BY x LIMIT (SELECT min(x) FROM t) %",
     ],
 )
 def test_a_limit_that_the_query_does_not_determine_is_a_full_refresh(world: World, query: str) -> None:
@@ -225,7 +225,9 @@ def test_a_limit_that_the_query_does_not_determine_is_a_full_refresh(world: Worl
     world.run("CREATE TABLE t (x INTEGER)", "INSERT INTO t SELECT i FROM range(1, 9) r(i)")
     info = world.ivm.create_view("mv", query)
     assert info.refresh_type == "FULL_REFRESH"
-    assert re.search(r"(LIMIT|OFFSET) (without ORDER BY|of what is no constant) at line 1", info.reason), info.reason
+    assert re.search(r"(LIMIT|OFFSET)( n%)? (without ORDER BY|of what is no constant) at line 1", info.reason), (
+        info.reason
+    )
     world.run("INSERT INTO t VALUES (9)")
     assert world.ivm.refresh("mv").strategy == "full"
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from dbt_openivm.names import quote
 from tests.property.aggregates import Aggregates, over_aggregates
+from tests.property.correlations import Correlations
 from tests.property.expressions import BASIC, INT, Expr, Expressions
 from tests.property.identifiers import ODD, PLAIN
 from tests.property.nests import Nests
@@ -91,6 +92,8 @@ class Queries:
             return self._nests(depth, prefix, ctes, unsupported)
         if depth > 0 and choice < 0.7:
             return self._recursions(depth, prefix, ctes, unsupported)
+        if depth > 0 and choice < 0.78:
+            return self._correlations(depth, prefix, ctes, unsupported)
         return self._block(depth, prefix, ctes, unsupported)
 
     def _windows(self, depth: int, prefix: str, ctes: tuple[Relation, ...], unsupported: bool) -> Query:
@@ -115,6 +118,16 @@ class Queries:
         inner = self._query(depth - 1, prefix, ctes, unsupported and self.rng.random() < 0.3)
         head = prefix + " " if prefix else ""
         wrapped = Recursions(self.rng, inner.columns, self.relations, self.fresh).wrap(inner.sql.removeprefix(head))
+        self._features.append(wrapped.feature)
+        return self._described(head + wrapped.sql, wrapped.columns, inner.rows * 2, inner.supported)
+
+    def _correlations(self, depth: int, prefix: str, ctes: tuple[Relation, ...], unsupported: bool) -> Query:
+        """Subqueries in places of their own over another query."""
+        inner = self._query(depth - 1, prefix, ctes, unsupported and self.rng.random() < 0.3)
+        if inner.rows > SUBQUERY_ROWS:
+            raise Rejected("a subquery for each row would take too long")
+        head = prefix + " " if prefix else ""
+        wrapped = Correlations(self.rng, inner.columns, self.relations, self.fresh).wrap(inner.sql.removeprefix(head))
         self._features.append(wrapped.feature)
         return self._described(head + wrapped.sql, wrapped.columns, inner.rows * 2, inner.supported)
 

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from sqlglot import exp
 
 from dbt_openivm.compiler.algebra import Filter, Operator, Project, column, exactly, unique_name
-from dbt_openivm.compiler.facts import CompileFacts
+from dbt_openivm.compiler.lower.bounds import within
 from dbt_openivm.compiler.lower.expressions import Binder
-from dbt_openivm.compiler.lower.limits import Limit, Order, find_order, first_of_each, limit_of, limited
+from dbt_openivm.compiler.lower.limits import (
+    Limit,
+    Order,
+    find_order,
+    first_of_each,
+    limit_of,
+    limited,
+    refuse_unordered,
+)
 from dbt_openivm.compiler.lower.scope import Binding, Scope
+from dbt_openivm.compiler.lower.subqueries import LowersQueries
+from dbt_openivm.compiler.places import place
 from dbt_openivm.compiler.sql import bare
+from dbt_openivm.errors import UnsupportedError
 
 Output = tuple[str, str, exp.Expr | None]
 """An output column: its name as written, the operator's column, and the unbound expression where there is one."""
@@ -38,7 +49,7 @@ class Ending:
     """
 
     outputs: Sequence[Output]
-    settings: Sequence[str] = ()
+    lowers: LowersQueries
     hidden: list[tuple[str, exp.Expr]] = field(default_factory=list)
     qualify: str | None = None
     on: list[str] | None = None
@@ -46,8 +57,8 @@ class Ending:
     limit: Limit | None = None
 
     @classmethod
-    def of(cls, node: exp.Select, outputs: Sequence[Output], settings: Sequence[str]) -> Ending:
-        ending = cls(outputs, settings)
+    def of(cls, node: exp.Select, outputs: Sequence[Output], lowers: LowersQueries) -> Ending:
+        ending = cls(outputs, lowers)
         qualify, kind = node.args.get("qualify"), node.args.get("distinct")
         if qualify is not None:
             ending.qualify = ending.hide(QUALIFY, qualify.this)
@@ -62,7 +73,8 @@ class Ending:
 
     def ordered(self, node: exp.Expr) -> Order:
         everything = [out for _, out, _ in self.outputs]
-        return find_order(node.args.get("order"), everything, lambda value: self.find(value, ORDER), self.settings)
+        settings = self.lowers.facts.settings
+        return find_order(node.args.get("order"), everything, lambda value: self.find(value, ORDER), settings)
 
     def find(self, value: exp.Expr, hint: str) -> str:
         """The column of an expression of ORDER BY or DISTINCT ON, by DuckDB's rules: a place, an alias, any value."""
@@ -89,7 +101,7 @@ class Ending:
             operator = Filter(operator, column(self.qualify))
         if self.on is not None:
             operator = first_of_each(operator, self.on, self.order, exp.Literal.number(1))
-        operator = limited(operator, self.order, self.limit, node)
+        operator = first_rows(operator, self.order, self.limit, node, self.lowers)
         return exactly(operator, tuple(out for _, out, _ in self.outputs))
 
 
@@ -97,16 +109,38 @@ def values_of(on: exp.Expr) -> list[exp.Expr]:
     return list(on.expressions) if isinstance(on, exp.Tuple) else [bare(on)]
 
 
-def first_of_query(operator: Operator, outputs: Sequence[Output], node: exp.Expr, facts: CompileFacts) -> Operator:
-    """ORDER BY and LIMIT of a query of which only the output is known: a set operation, VALUES, a SELECT DISTINCT."""
+def first_of_query(
+    operator: Operator,
+    outputs: Sequence[Output],
+    node: exp.Expr,
+    lowers: LowersQueries,
+    shown: Callable[[exp.Expr], exp.Expr] = lambda value: value,
+) -> Operator:
+    """ORDER BY and LIMIT of a query of which only the output is known: a set operation, VALUES, a SELECT DISTINCT.
+
+    Args:
+        shown: puts columns of the output into an expression of ORDER BY that says the same as they.
+    """
     limit = limit_of(node)
     if limit is None:
         return operator
-    ending = Ending(outputs, facts.settings)
+    ending = Ending(outputs, lowers)
     order = ending.ordered(node)
     if ending.hidden:
         scope = Scope(operator, [Binding("", tuple((name, out) for name, out, _ in outputs))])
         items: list[tuple[str, exp.Expr]] = [(out, column(out)) for _, out, _ in outputs]
-        items += [(name, Binder(scope, facts).bind(value)) for name, value in ending.hidden]
+        items += [(name, Binder(scope, lowers.facts).bind(shown(value))) for name, value in ending.hidden]
         operator = Project(operator, tuple(items))
-    return exactly(limited(operator, order, limit, node), tuple(out for _, out, _ in outputs))
+    return exactly(first_rows(operator, order, limit, node, lowers), tuple(out for _, out, _ in outputs))
+
+
+def first_rows(
+    operator: Operator, order: Order, limit: Limit | None, node: exp.Expr, lowers: LowersQueries
+) -> Operator:
+    """The rows that LIMIT and OFFSET leave."""
+    if limit is None or limit.constant:
+        return limited(operator, order, limit, node)
+    refuse_unordered(order, node)
+    if limit.percent:
+        raise UnsupportedError(f"LIMIT n% of what is no constant{place(node.args['limit'])}")
+    return within(operator, order, limit, lowers)

@@ -15,7 +15,7 @@ from dbt_openivm.compiler.algebra import column
 from dbt_openivm.compiler.facts import CompileFacts
 from dbt_openivm.compiler.lower.calls import plain_calls
 from dbt_openivm.compiler.lower.macros import expand_call
-from dbt_openivm.compiler.lower.outer import outer_column
+from dbt_openivm.compiler.lower.outer import is_outer, outer_column
 from dbt_openivm.compiler.lower.rows import Flat, positional, whole_row
 from dbt_openivm.compiler.lower.scope import Scope
 from dbt_openivm.compiler.places import place
@@ -128,6 +128,8 @@ class Binder:
         return rebuild(node, lambda child: self.bind(child, locals_))
 
     def bind_column(self, node: exp.Column, locals_: frozenset[str]) -> exp.Expr:
+        if is_outer(node):
+            return node.copy()
         parts = [part.name for part in node.parts]
         if parts[0].lower() in locals_:
             # an identifier, as the variables of lambdas are: no later pass takes it for a column

@@ -10,27 +10,27 @@ from typing import Protocol
 from sqlglot import exp
 
 from dbt_openivm.compiler.algebra import (
-    Asof,
     Filter,
     Join,
     Operator,
-    OuterJoin,
     Project,
-    SemiJoin,
     Unnest,
     column,
+    exactly,
     unique_name,
 )
 from dbt_openivm.compiler.facts import CompileFacts
 from dbt_openivm.compiler.lower.asof import asof
 from dbt_openivm.compiler.lower.elements import Series, items_of, left_items, series
 from dbt_openivm.compiler.lower.expressions import Binder
+from dbt_openivm.compiler.lower.on import Sides, subqueries_over
 from dbt_openivm.compiler.lower.outer import references_below
+from dbt_openivm.compiler.lower.outer_calls import refer
 from dbt_openivm.compiler.lower.scope import Binding, Merged, Scope
-from dbt_openivm.compiler.lower.subqueries import has_subquery
+from dbt_openivm.compiler.lower.subqueries import apply_conditions, has_subquery
 from dbt_openivm.compiler.lower.unnest import Unnester
 from dbt_openivm.compiler.places import place
-from dbt_openivm.compiler.sql import conjunction, conjuncts, equal, null_safe_equal
+from dbt_openivm.compiler.sql import bare, conjunction, conjuncts
 from dbt_openivm.errors import UnsupportedError
 
 
@@ -42,6 +42,10 @@ class LowersSources(Protocol):
 
     def source(self, item: exp.Expr, around: Scope | None) -> tuple[Operator, str, tuple[str, ...], tuple[str, ...]]:
         """(operator, alias, names of its columns as written, qualifiers) of an item that may refer to `around`."""
+        ...
+
+    def inner(self, node: exp.Expr, scope: Scope) -> Operator:
+        """The operator of a query that may refer to the columns of `scope`."""
         ...
 
     def number(self) -> int: ...
@@ -60,7 +64,8 @@ class FromClause:
         outer: the scope around the query.
         number: of the clause's scope.
         conditions: of inner joins, over the inputs.
-        deferred: such conditions with subqueries in them, not bound yet: they are as good as in WHERE.
+        deferred: such conditions with subqueries in them, not bound yet. Up to the next join that is no inner one they
+            are as good as in WHERE.
         full: what a full join merges: (name of the value, left column, right column).
     """
 
@@ -96,15 +101,20 @@ class FromClause:
     def add_beside(self, item: exp.Expr, joined: Sequence[exp.Join]) -> None:
         """Add an item of a list that has outer joins of its own."""
         part = self.part(item, joined)
-        if not references_below(part.finish().operator, self.number):
-            self.absorb(part)
+        scope = part.settled()
+        if not references_below(scope.operator, self.number):
+            self.absorb(scope)
         elif all(kind_of(join)[0] in ("", "LEFT") for join in joined):
             # a row of the earlier items with its left join is a left join of all their rows
             self.add(item)
             for join in joined:
                 self.join(join)
         else:
-            raise UnsupportedError(f"an outer join that refers to an earlier item of FROM{place(item)}")
+            unnester = Unnester(self.number, self.finish().operator, self.lowers.number())
+            self.conditions = []
+            self.close(unnester.beside(scope.operator))
+            self.bindings = [*self.bindings, *scope.bindings]
+            self.merged = {**scope.merged, **self.merged}
 
     def follows(self, item: exp.Expr, joined: Sequence[exp.Join]) -> bool:
         """Whether an item stands beside the rows so far, with joins that leave all of these as they are."""
@@ -124,10 +134,9 @@ class FromClause:
         """What an item that is added now may refer to."""
         return self.scope() if self.inputs else self.outer
 
-    def absorb(self, other: FromClause) -> None:
+    def absorb(self, other: Scope) -> None:
         """Take another clause's result as an input."""
-        operator = other.finish().operator
-        self.deferred += other.deferred
+        operator = other.operator
         position = len(self.inputs)
         self.inputs.append(operator)
         self.names += [(name, position, name) for name in operator.columns]
@@ -208,29 +217,58 @@ class FromClause:
             left_scope = Scope(self.operator(), self.bindings[:left], before)
             right_scope = Scope(self.operator(), self.bindings[left:], self.merged)
             self.conditions += self.on(join, left_scope, right_scope, side)
+            self.deferred += self.with_subqueries(join)
             return
         part = self.part(join.this)
-        if part.deferred:
-            raise UnsupportedError(f"a subquery in the ON of a join below an outer join{place(join)}")
-        left_scope, right_scope = self.finish(), part.finish()
+        left_scope, right_scope = self.settled(), part.settled()
         right, belongs = self.uncorrelated(left_scope.operator, right_scope.operator)
-        sides = (left_scope.operator, right)
-        names = tuple((name, index, name) for index, operator in enumerate(sides) for name in operator.columns)
-        self.inputs, self.names, self.conditions = list(sides), list(names), []
+        operators = [left_scope.operator, right]
+        self.inputs, self.names, self.conditions = operators, list(Sides.names(operators)), []
         self.bindings = [*left_scope.bindings, *right_scope.bindings]
-        conditions = self.on(join, left_scope, right_scope, side)
-        on = conjunction([*belongs, *conditions]) or exp.Boolean(this=True)
+        conditions = [*belongs, *self.on(join, left_scope, right_scope, side)]
+        kept = side in ("LEFT", "FULL") or kind == "ANTI", side in ("RIGHT", "FULL")
+        sides = Sides(self.lowers, self.scope(), list(operators), conditions, kept)
+        sides.meet(self.with_subqueries(join))
         if kind in HALVES:
-            pairs = tuple((name, name) for name in right.columns)
-            self.close(SemiJoin(*sides, on, pairs, anti=kind == "ANTI"))
+            self.close(sides.semi_join(anti=kind == "ANTI"))
             self.bindings, self.merged = left_scope.bindings, left_scope.merged
         elif join.method == "ASOF":
             if belongs:
                 raise UnsupportedError(f"an ASOF JOIN with an earlier item of FROM on its right{place(join)}")
-            self.close(self.coalesced(asof(join, sides, names, conditions, side, self.lowers.facts, self.outer)))
+            self.close(self.coalesced(self.asof(join, sides, side)))
         else:
-            kept = side in ("LEFT", "FULL"), side in ("RIGHT", "FULL")
-            self.close(self.coalesced(OuterJoin(*sides, on, names, *kept)))
+            self.close(self.coalesced(sides.outer_join()))
+
+    def asof(self, join: exp.Join, sides: Sides, side: str) -> Operator:
+        if sides.matches is not None:
+            raise UnsupportedError(f"a subquery over both sides of an ASOF JOIN{place(join)}")
+        pair = (sides.operators[0], sides.operators[1])
+        names = sides.names(pair)
+        return exactly(asof(join, pair, names, sides.conditions, side, self.lowers.facts, self.outer), sides.shown)
+
+    def settled(self) -> Scope:
+        """The scope over the joined rows for which all conditions so far are true, those with subqueries too."""
+        scope = self.finish()
+        if self.deferred:
+            columns = scope.operator.columns
+            apply_conditions(self.deferred, subqueries_over(scope, self.lowers))
+            scope.operator = exactly(scope.operator, columns)
+            self.deferred = []
+        return scope
+
+    def with_subqueries(self, join: exp.Join) -> list[exp.Expr]:
+        """The parts of ON that have subqueries in them."""
+        on = self.condition(join)
+        return [] if on is None else [part for part in conjuncts(on) if has_subquery(part)]
+
+    def condition(self, join: exp.Join) -> exp.Expr | None:
+        """ON, with references for aggregate calls: these can only be of a query around."""
+        on: exp.Expr | None = join.args.get("on")
+        if on is None or self.outer is None:
+            return on
+        whole = exp.Paren(this=on.copy())
+        refer(whole, self.scope(), self.lowers.facts)
+        return bare(whole)
 
     def uncorrelated(self, left: Operator, right: Operator) -> tuple[Operator, list[exp.Expr]]:
         """The right side of an outer join without references to the left, and which rows then belong together."""
@@ -238,14 +276,13 @@ class FromClause:
         if not names:
             return right, []
         found = Unnester(self.number, left, self.lowers.number()).unnest(right, names, keep_bare=False)
-        same = null_safe_equal if found.null_safe else equal
-        return found.operator, [same(column(name), column(inner)) for name, inner in found.pairs]
+        return found.operator, found.conditions(column)
 
     def close(self, operator: Operator) -> None:
         """Make `operator` the one input."""
         self.inputs, self.names = [operator], [(name, 0, name) for name in operator.columns]
 
-    def coalesced(self, join: OuterJoin | Asof) -> Operator:
+    def coalesced(self, join: Operator) -> Operator:
         """The join with the values of the names that a full join merged."""
         if not self.full:
             return join
@@ -256,7 +293,7 @@ class FromClause:
         return Project(join, (*((name, column(name)) for name in join.columns), *added))
 
     def on(self, join: exp.Join, left: Scope, right: Scope, side: str) -> list[exp.Expr]:
-        """The conditions of a join; what it merges is merged from here on."""
+        """The conditions of a join without subqueries in them; what it merges is merged from here on."""
         using = [part.name for part in join.args.get("using") or []]
         if join.method == "NATURAL":
             using = self.common_names(len(left.bindings))
@@ -265,14 +302,8 @@ class FromClause:
         if join.method == "ASOF" and using:
             # of the last name, the left value comes at or after the right one
             conditions[-1] = exp.GTE(this=conditions[-1].this, expression=conditions[-1].expression)
-        on = join.args.get("on")
-        if on is None:
-            return conditions
-        later = [part for part in conjuncts(on) if has_subquery(part)]
-        if later and (side or kind_of(join)[1] in HALVES):
-            raise UnsupportedError(f"a subquery in the ON of an outer or semi join{place(join)}")
-        if later:
-            self.deferred += later
+        on = self.condition(join)
+        if on is not None and has_subquery(on):
             on = conjunction([part for part in conjuncts(on) if not has_subquery(part)])
         if on is not None:
             conditions.append(Binder(self.scope(), self.lowers.facts).bind(on))

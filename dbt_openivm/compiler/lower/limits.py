@@ -39,11 +39,19 @@ FIRST_ROW = "openivm_first_row"
 
 @dataclass(frozen=True)
 class Limit:
-    """LIMIT and OFFSET as constant expressions; None where there is none."""
+    """LIMIT and OFFSET, which read no column; None where there is none.
+
+    Attributes:
+        constant: whether no subquery gives them either.
+    """
 
     limit: exp.Expr | None
     offset: exp.Expr | None
     percent: bool
+
+    @property
+    def constant(self) -> bool:
+        return not any(value is not None and value.find(exp.Query) for value in (self.limit, self.offset))
 
     @property
     def first(self) -> bool:
@@ -65,20 +73,20 @@ def limit_of(node: exp.Expr) -> Limit | None:
         raise UnsupportedError(f"FETCH without a number{place(clause)}")
     offset = node.args.get("offset")
     found = Limit(
-        constant(value, "LIMIT"),
-        constant(None if offset is None else offset.expression, "OFFSET"),
+        number_of_rows(value, "LIMIT"),
+        number_of_rows(None if offset is None else offset.expression, "OFFSET"),
         options is not None and bool(options.args.get("percent")),
     )
     return None if found.limit is None and found.offset is None else found
 
 
-def constant(value: exp.Expr | None, name: str) -> exp.Expr | None:
-    """A constant number of rows; None for ALL and NULL, which are no limit."""
+def number_of_rows(value: exp.Expr | None, name: str) -> exp.Expr | None:
+    """A number of rows, unbound; None for ALL and NULL, which are no limit."""
     if value is None or isinstance(value, exp.Null) or (isinstance(value, exp.Var) and value.name.upper() == "ALL"):
         return None
-    value = value.unnest()
-    for part in value.walk():
-        if isinstance(part, exp.Query | exp.Column | exp.Placeholder | exp.Parameter):
+    value = value if isinstance(value, exp.Subquery) else value.unnest()
+    for part in value.walk(prune=lambda part: isinstance(part, exp.Query)):
+        if isinstance(part, exp.Column | exp.Placeholder | exp.Parameter):
             raise UnsupportedError(f"{name} of what is no constant{place(part)}")
     return value
 
@@ -116,15 +124,20 @@ def explicit(item: exp.Ordered, settings: Sequence[str]) -> exp.Ordered:
 
 
 def limited(operator: Operator, order: Order, limit: Limit | None, node: exp.Expr) -> Operator:
-    """The rows that LIMIT and OFFSET leave."""
+    """The rows that constant LIMIT and OFFSET leave."""
     if limit is None or (limit.first and one_row(operator)):
         return operator
     if limit.nothing:
         return Filter(operator, exp.Boolean(this=False))
+    refuse_unordered(order, node)
+    return TopK(operator, order, limit.limit, limit.offset, limit.percent)
+
+
+def refuse_unordered(order: Order, node: exp.Expr) -> None:
+    """Which rows are first must be said."""
     if not order:
         name = "LIMIT" if node.args.get("limit") else "OFFSET"
         raise UnsupportedError(f"{name} without ORDER BY{place(node.args[name.lower()])}")
-    return TopK(operator, order, limit.limit, limit.offset, limit.percent)
 
 
 def one_row(operator: Operator) -> bool:
@@ -140,14 +153,7 @@ def first_of_each(
     operator: Operator, keys: Sequence[str], order: Order, limit: exp.Expr | None, offset: exp.Expr | None = None
 ) -> Operator:
     """The first rows of each key: `limit` of them after `offset`, constants."""
-    taken = {name.lower() for name in operator.columns}
-    name = unique_name(FIRST_ROW, taken)
-    partition: list[exp.Expr] = [column(key) for key in keys]
-    call = exp.Window(this=exp.RowNumber(), partition_by=partition, over="OVER")
-    if order:
-        call.set("order", exp.Order(expressions=[item.copy() for item in order]))
-    hidden = tuple((unique_name(PARTITION, taken), key) for key in partition_keys(call))
-    numbered = Window(operator, ((name, call),), hidden)
+    numbered, name = numbered_rows(operator, keys, order)
     first: Operator = numbered
     if offset is not None:
         first = Filter(first, exp.GT(this=column(name), expression=operand(offset)))
@@ -155,3 +161,15 @@ def first_of_each(
         last = operand(limit) if offset is None else exp.Add(this=operand(offset), expression=operand(limit))
         first = Filter(first, exp.LTE(this=column(name), expression=last))
     return exactly(first, operator.columns)
+
+
+def numbered_rows(operator: Operator, keys: Sequence[str], order: Order) -> tuple[Window, str]:
+    """(the rows with their place among those of their key, the column that holds it)."""
+    taken = {name.lower() for name in operator.columns}
+    name = unique_name(FIRST_ROW, taken)
+    partition: list[exp.Expr] = [column(key) for key in keys]
+    call = exp.Window(this=exp.RowNumber(), partition_by=partition, over="OVER")
+    if order:
+        call.set("order", exp.Order(expressions=[item.copy() for item in order]))
+    hidden = tuple((unique_name(PARTITION, taken), key) for key in partition_keys(call))
+    return Window(operator, ((name, call),), hidden), name

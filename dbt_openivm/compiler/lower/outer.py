@@ -26,6 +26,11 @@ def outer_table(scope: int) -> str:
     return f"{OUTER}{scope}"
 
 
+def is_outer(node: exp.Column) -> bool:
+    """Whether a column is such a reference already."""
+    return node.table.startswith(OUTER)
+
+
 def outer_column(scope: int, name: str) -> exp.Column:
     """The column `name` of the operator of an enclosing scope."""
     return qualified(outer_table(scope), name)

@@ -39,7 +39,8 @@ class Lowering:
         ctes: the CTEs in scope by lower-case name.
         depth: of inlined views, to stop at views that read each other.
         outer: the scope around the query, if it is a subquery.
-        numbers: how many numbers were given out; the naming contexts of one query share it.
+        numbers: how many numbers were given out; the naming contexts of one query share it, and `idle`.
+        idle: operators of subqueries that are no part of the tree: they repeat others, or nothing depends on them.
     """
 
     facts: CompileFacts
@@ -48,6 +49,7 @@ class Lowering:
     depth: int = 0
     outer: Scope | None = None
     numbers: list[int] = field(default_factory=lambda: [0])
+    idle: list[Operator] = field(default_factory=list)
 
     def with_cte(self, name: str, lowered: Lowered) -> Lowering:
         """The naming context behind a CTE."""
@@ -84,7 +86,7 @@ class Lowering:
     def first(self, node: exp.Expr, lowered: Lowered) -> Lowered:
         """What the LIMIT of a query leaves of which only the output is known."""
         outputs = [(name, out, None) for name, out in zip(lowered.names, lowered.operator.columns, strict=True)]
-        return replace(lowered, operator=first_of_query(lowered.operator, outputs, node, self.facts))
+        return replace(lowered, operator=first_of_query(lowered.operator, outputs, node, self))
 
     def with_ctes(self, node: exp.Expr) -> Lowering:
         clause = node.args.get("with_") or node.args.get("with")
@@ -248,10 +250,11 @@ def lower_values(node: exp.Values, facts: CompileFacts, outer: Scope | None) -> 
     return Lowered(Constant(tuple(rows), names), names)
 
 
-def lower(sql: str, facts: CompileFacts) -> Operator:
-    """Lower a query to its operator tree.
+def lower(sql: str, facts: CompileFacts) -> tuple[Operator, list[Operator]]:
+    """Lower a query to (its operator tree, those of subqueries that need not stand in it).
 
     Raises:
         UnsupportedError: it uses a construct that no operator handles; the message names construct and place.
     """
-    return Lowering(facts).query(plain_calls(read(sql), facts)).operator
+    lowering = Lowering(facts)
+    return lowering.query(plain_calls(read(sql), facts)).operator, lowering.idle

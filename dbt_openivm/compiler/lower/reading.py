@@ -14,7 +14,7 @@ from sqlglot.parsers.duckdb import DuckDBParser
 from sqlglot.tokenizer_core import TokenType
 
 from dbt_openivm.compiler.lower.arrays import plain_arrays
-from dbt_openivm.compiler.sql import DIALECT, text
+from dbt_openivm.compiler.sql import DIALECT, bare, text
 from dbt_openivm.errors import ConfigError
 
 OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE)
@@ -184,16 +184,19 @@ def settled(tree: exp.Expr) -> exp.Expr:
 
 
 def name_groups(select: exp.Select) -> None:
-    """What is grouped by and repeats a select item with a subquery becomes the item's position: it is one value."""
-    group = select.args.get("group")
-    items = [item.unalias() for item in select.expressions]
-    if group is None or not any(item.find(exp.Query) for item in items):
+    """What is grouped or ordered by and repeats an item with a subquery becomes its position: it is one value."""
+    group, order = select.args.get("group"), select.args.get("order")
+    items = [bare(item.unalias()) for item in select.expressions]
+    if not any(item.find(exp.Query) for item in items):
         return
     several = (exp.Columns, exp.Explode, exp.Unnest)
     plain = next((at for at, item in enumerate(items) if item.is_star or item.find(*several)), len(items))
-    for node in list(group.walk(prune=lambda part: isinstance(part, exp.Query))):
-        if node.find(exp.Query) and node in items[:plain]:
-            node.replace(exp.Literal.number(items.index(node) + 1))
+    keys = [item.this for item in order.expressions] if order is not None else []
+    if group is not None:
+        keys += list(group.walk(prune=lambda part: isinstance(part, exp.Query)))
+    for node in keys:
+        if node.find(exp.Query) and bare(node) in items[:plain]:
+            node.replace(exp.Literal.number(items.index(bare(node)) + 1))
 
 
 def view_query(create: str) -> str:

@@ -9,7 +9,6 @@ from sqlglot import exp
 from dbt_openivm.compiler.algebra import Operator, Project, Recursive, Scan, column, unique_name
 from dbt_openivm.compiler.facts import RECURSION, Column, Relation
 from dbt_openivm.compiler.lower.lowered import Lowered
-from dbt_openivm.compiler.lower.outer import expressions_of
 from dbt_openivm.compiler.places import place
 from dbt_openivm.compiler.probe import rows_query
 from dbt_openivm.errors import UnsupportedError
@@ -52,7 +51,6 @@ def recursive(cte: exp.CTE, scoped: Queries, number: int) -> Lowered:
         found for part in cte.args.get("key_expressions") or [] for found in matching(part.name, names, columns)
     )
     operator = Recursive(start, renamed(step.operator, columns), working, bool(union.args.get("distinct")), keys)
-    refuse_references(operator, name, cte)
     return Lowered(operator, names)
 
 
@@ -64,10 +62,3 @@ def renamed(operator: Operator, columns: tuple[str, ...]) -> Operator:
 
 def matching(name: str, names: tuple[str, ...], columns: tuple[str, ...]) -> list[str]:
     return [known for written, known in zip(names, columns, strict=True) if written.lower() == name.lower()]
-
-
-def refuse_references(operator: Operator, name: str, cte: exp.CTE) -> None:
-    """A recursive CTE in a subquery that refers to the query around it would be another one for every row."""
-    for op in operator.walk():
-        if any(node.args.get("table") for value in expressions_of(op) for node in value.find_all(exp.Column)):
-            raise UnsupportedError(f"the recursive CTE {name}, which refers to the query around it,{place(cte)}")

@@ -9,7 +9,7 @@ from functools import lru_cache
 from sqlglot import exp
 
 from dbt_openivm.compiler.lower.expressions import function_name
-from dbt_openivm.compiler.lower.reading import read, statements, written
+from dbt_openivm.compiler.lower.reading import called_names, read, statements, written
 from dbt_openivm.compiler.sql import text
 from dbt_openivm.errors import QueryError
 
@@ -47,6 +47,71 @@ def written_name(node: exp.Expr) -> str:
     return found[1].lower() if found else ""
 
 
+OPERATORS: tuple[tuple[type[exp.Expr], tuple[str, ...]], ...] = (
+    (exp.Add, ("+",)),
+    (exp.Sub, ("-",)),
+    (exp.Neg, ("-",)),
+    (exp.Mul, ("*",)),
+    (exp.Div, ("/",)),
+    (exp.IntDiv, ("//",)),
+    (exp.Mod, ("%",)),
+    (exp.Pow, ("**", "^")),
+    (exp.DPipe, ("||",)),
+    (exp.Like, ("~~", "!~~", "like_escape", "not_like_escape")),
+    (exp.ILike, ("~~*", "!~~*", "ilike_escape", "not_ilike_escape")),
+    (exp.SimilarTo, ("regexp_full_match",)),
+    (exp.RegexpLike, ("regexp_full_match",)),
+    (exp.Glob, ("~~~",)),
+    (exp.BitwiseAnd, ("&",)),
+    (exp.BitwiseOr, ("|",)),
+    (exp.BitwiseNot, ("~",)),
+    (exp.BitwiseLeftShift, ("<<",)),
+    (exp.BitwiseRightShift, (">>",)),
+    (exp.JSONExtract, ("->",)),
+    (exp.JSONExtractScalar, ("->>",)),
+    (exp.Extract, ("date_part",)),
+    (exp.AtTimeZone, ("timezone",)),
+    (exp.Array, ("list_value",)),
+    (exp.Struct, ("struct_pack",)),
+    (exp.Bracket, ("array_extract", "array_slice")),
+    (exp.Dot, ("struct_extract",)),
+)
+"""Syntax that DuckDB takes for a call of a function, in whose place a macro may be."""
+
+
+SYNTAX = frozenset(
+    [
+        "case",
+        "cast",
+        "try_cast",
+        "try",
+        "coalesce",
+        "extract",
+        "interval",
+        "map",
+        "struct",
+        "array",
+        "row",
+        "not",
+        "exists",
+        "if",
+        "columns",
+    ]
+)
+"""What sqlglot writes like a function, and DuckDB's parser knows by itself."""
+
+
+def renamed_functions(query: str) -> set[str]:
+    """Functions that a query's text calls by another name, or as an operator, once sqlglot has written it anew."""
+    names = {written_name(node) for node in parse(query).walk() if isinstance(node, exp.Func)}
+    return names - called_names(query) - SYNTAX - {""}
+
+
+def operator_names(node: exp.Expr) -> tuple[str, ...]:
+    """DuckDB's names of the function that an operator means; none for anything else."""
+    return next((names for kind, names in OPERATORS if isinstance(node, kind)), ())
+
+
 @dataclass(frozen=True)
 class References:
     """Names that a query mentions.
@@ -54,7 +119,7 @@ class References:
     Attributes:
         tables: relation names as one to three parts, CTE names excluded.
         readers: FROM texts of file readers.
-        functions: function names in lower case.
+        functions: function names in lower case, those that operators mean among them.
         unnamed: texts of select items below the outermost SELECT whose column has no name but what DuckDB gives it.
     """
 
@@ -117,6 +182,7 @@ def references(query: exp.Expr) -> References:
             tables.add(tuple(part.name for part in node.parts))
         elif isinstance(node, exp.Func):
             functions.add(written_name(node))
+        functions.update(operator_names(node))
     return References(frozenset(tables), frozenset(readers), frozenset(functions) - {""}, tuple(unnamed_items(query)))
 
 

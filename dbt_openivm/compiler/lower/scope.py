@@ -68,6 +68,7 @@ class Scope:
         number: no other scope of the query has it.
         outer: the scope around the query, which a correlated subquery refers to.
         subqueries: joins subqueries to the operator; None where there is no place for one.
+        aggregates: takes a bound aggregate call that a subquery has for this query to compute, and names its column.
     """
 
     operator: Operator
@@ -76,6 +77,7 @@ class Scope:
     number: int = 0
     outer: Scope | None = None
     subqueries: BindsSubqueries | None = None
+    aggregates: Callable[[exp.Expr], str] | None = None
 
     def qualified(self, qualifiers: tuple[str, ...], name: str) -> str | None:
         for binding in self.bindings:

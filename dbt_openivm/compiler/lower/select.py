@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol
@@ -18,14 +18,24 @@ from dbt_openivm.compiler.lower.ending import Ending, Output, first_of_query, is
 from dbt_openivm.compiler.lower.expressions import Alias, Binder, expand_macro, rebuild, refuse, struct_field
 from dbt_openivm.compiler.lower.from_clause import FromClause, LowersSources
 from dbt_openivm.compiler.lower.grouping import Grouping, grouping_sets, grouping_value, over_sets
+from dbt_openivm.compiler.lower.limits import limit_of
+from dbt_openivm.compiler.lower.meaning import Meaning
 from dbt_openivm.compiler.lower.outer import outer_column, references_below, rescoped
-from dbt_openivm.compiler.lower.rows import Flat, positional, with_local_names
+from dbt_openivm.compiler.lower.outer_calls import Ahead, outermost_subqueries, with_outer_calls
+from dbt_openivm.compiler.lower.rows import Flat, flat, positional, with_local_names
 from dbt_openivm.compiler.lower.scope import Scope
 from dbt_openivm.compiler.lower.stars import each_column, expand_items, reads_columns
-from dbt_openivm.compiler.lower.subqueries import Subqueries, has_subquery, is_subquery, quantifier, query_of
+from dbt_openivm.compiler.lower.subqueries import (
+    Subqueries,
+    apply_conditions,
+    has_subquery,
+    is_subquery,
+    quantifier,
+    query_of,
+)
 from dbt_openivm.compiler.lower.windows import Windows, settle_windows
 from dbt_openivm.compiler.places import place
-from dbt_openivm.compiler.sql import bare, column_names, conjuncts
+from dbt_openivm.compiler.sql import bare, column_names
 from dbt_openivm.errors import UnsupportedError
 
 Item = tuple[str, exp.Expr]
@@ -38,6 +48,11 @@ class LowersQueries(LowersSources, Protocol):
     @property
     def outer(self) -> Scope | None: ...
 
+    @property
+    def idle(self) -> list[Operator]:
+        """Operators of subqueries that are no part of the tree: they repeat others, or nothing depends on them."""
+        ...
+
     def inner(self, node: exp.Expr, scope: Scope) -> Operator: ...
 
 
@@ -47,34 +62,32 @@ def lower_select(node: exp.Select, lowers: LowersQueries) -> tuple[Operator, tup
     settle_windows(node)
     facts = lowers.facts
     scope, conditions = from_scope(node, lowers)
-    subqueries = Subqueries(lowers, scope)
-    scope.subqueries = subqueries
-    select = SelectList(facts, scope, expand_items(node.expressions, scope, facts), lowers)
+    node = with_outer_calls(node, scope, facts)
+    ahead = Ahead(lowers)
+    scope.subqueries = Subqueries(ahead, scope)
+    select = SelectList(facts, scope, expand_items(node.expressions, scope, facts), lowers, ahead)
     where = node.args.get("where")
     if where is not None:
         conditions = [*conditions, each_column(where.this, scope, facts)]
-    apply_conditions(conditions, subqueries, Binder(scope, facts, select.alias))
+    apply_conditions(conditions, Binder(scope, facts, select.alias))
+    scope.aggregates = select.called
     select.spread(node)
-    ending = Ending.of(node, select.outputs, facts.settings)
+    ending = Ending.of(node, select.outputs, lowers)
     select.hidden = ending.hidden
     operator = select.aggregated(node) if select.is_aggregated(node) else select.plain()
     operator = ending.apply(operator, node)
+    if ending.limit is None and ending.on is None and limit_of(node) is None:
+        lowers.idle.extend(ahead.inner(query, scope) for query in ordered_by(node))
     if is_distinct(node):
-        operator = first_of_query(distinct(operator), select.outputs, node, facts)
+        operator = first_of_query(distinct(operator), select.outputs, node, lowers, select.shown)
     return operator, tuple(name for name, _ in select.items)
 
 
-def apply_conditions(conditions: Sequence[exp.Expr], subqueries: Subqueries, binder: Binder) -> None:
-    """Filter the rows of a scope: first by what reads nothing else, then by subqueries."""
-    scope = subqueries.scope
-    for condition in conditions:
-        if not has_subquery(condition):
-            scope.operator = Filter(scope.operator, binder.bind(condition))
-    parts = [part for condition in conditions if has_subquery(condition) for part in conjuncts(condition)]
-    for part in sorted(parts, key=has_subquery):
-        if not has_subquery(part) or not subqueries.condition(part, binder.bind):
-            bound = binder.bind(part)  # this may join subqueries to the operator
-            scope.operator = Filter(scope.operator, bound)
+def ordered_by(node: exp.Select) -> Iterator[exp.Expr]:
+    """The subqueries in ORDER BY."""
+    order = node.args.get("order")
+    for item in order.expressions if order is not None else ():
+        yield from map(query_of, outermost_subqueries(item.this))
 
 
 def refuse_clauses(node: exp.Select) -> None:
@@ -116,6 +129,7 @@ class SelectList:
     scope: Scope
     items: list[Item]
     lowers: LowersQueries
+    ahead: Ahead
     keys: list[tuple[str, exp.Expr]] = field(default_factory=list)
     calls: list[tuple[str, Call]] = field(default_factory=list)
     taken: set[str] = field(default_factory=set)
@@ -155,6 +169,29 @@ class SelectList:
         position = next((index for index, (_, value) in enumerate(self.items) if value is node), len(self.items))
         return lambda name: self.last_alias(self.items[:position], name)
 
+    def shown(self, value: exp.Expr) -> exp.Expr:
+        """An expression behind SELECT DISTINCT: what names a relation of FROM and says the same as an item is the item.
+
+        Names alone mean items already. What is no item is left, and not found in the output.
+        """
+        known = {bound: out for out, bound in self.shown_items()}
+
+        def put(node: exp.Expr) -> exp.Expr:
+            if not any(part.args.get("table") for part in node.find_all(exp.Column)):
+                return node
+            out = known.get(Binder(self.scope, self.facts).bind(node).unnest())
+            return rebuild(node, put) if out is None else flat(out)
+
+        return value if has_subquery(value) else put(value)
+
+    def shown_items(self) -> Iterator[Item]:
+        """The columns of the output with their bound expressions, where these say all."""
+        for _, out, value in self.outputs:
+            if value is not None and not (has_subquery(value) or value.find(exp.Window, Flat)):
+                yield out, self.bind(value).unnest()
+            elif isinstance(value, Flat):
+                yield out, self.bind(value)
+
     def plain(self) -> Operator:
         self.windows = Windows()
         items = tuple((name, self.bind(value)) for name, value in self.columns)
@@ -163,8 +200,14 @@ class SelectList:
 
     def is_aggregated(self, node: exp.Select) -> bool:
         having = node.args.get("having")
+        order = node.args.get("order")
         values = [value for _, value in (*self.items, *self.hidden)] + ([having.this] if having else [])
-        return bool(node.args.get("group") or having) or any(self.has_call(value) for value in values)
+        values += [item.this for item in order.expressions] if order is not None else []
+        if node.args.get("group") or having or any(self.has_call(value) for value in values):
+            return True
+        for value in values:
+            self.ahead.look(value, self.scope)
+        return bool(self.calls)
 
     def has_call(self, node: exp.Expr) -> bool:
         if contains_call(node, self.facts):
@@ -257,6 +300,21 @@ class SelectList:
         """The name of a key with a subquery in it, if `node` is what it was made of."""
         return next((name for name, known in self.written if known is node), None)
 
+    def repeated_key(self, node: exp.Expr) -> str | None:
+        """The name of a key with a subquery in it that `node` repeats."""
+        keys = [(name, value) for name, value in self.written if has_subquery(value)]
+        if not keys or not has_subquery(node):
+            return None
+        meaning = Meaning(self.lowers, self.scope)
+        wanted = meaning.of(bare(node))
+        found = next((name for name, value in keys if wanted is not None and self.meaning(value) == wanted), None)
+        if found is not None:
+            self.lowers.idle.extend(meaning.lowered)
+        return found
+
+    def meaning(self, value: exp.Expr) -> exp.Expr | None:
+        return Meaning(self.lowers, self.scope).of(bare(value))
+
     def group_value(self, value: exp.Expr) -> exp.Expr:
         value = bare(value)
         if isinstance(value, exp.Literal) and value.is_int:
@@ -268,10 +326,17 @@ class SelectList:
     def grouping(self, node: exp.Expr) -> exp.Expr:
         """GROUPING() of some keys."""
         names = {known: name for name, known in self.keys}
-        values = [self.bind(self.group_value(value)).unnest() for value in node.expressions]
-        if not values or not all(value in names for value in values):
+        found = [self.known_key(self.group_value(value), names) for value in node.expressions]
+        known = [name for name in found if name is not None]
+        if not known or len(known) < len(found):
             raise UnsupportedError(f"GROUPING() of what is no key{place(node)}")
-        return grouping_value(self.sets, [names[value] for value in values])
+        return grouping_value(self.sets, known)
+
+    def known_key(self, value: exp.Expr, names: Mapping[exp.Expr, str]) -> str | None:
+        """The name of the key that a grouping expression means, if it is one."""
+        if has_subquery(value):
+            return self.written_key(value) or self.repeated_key(value)
+        return names.get(self.bind(value).unnest())
 
     def post(self, node: exp.Expr) -> exp.Expr:
         """Bind an expression of the select list or HAVING over keys and calls of the aggregate."""
@@ -303,7 +368,7 @@ class SelectList:
 
     def over_groups(self, node: exp.Expr) -> exp.Expr | None:
         """The column of what is computed from several groups, or from what else there is; None for any other node."""
-        if (key := self.written_key(node)) is not None:
+        if (key := self.written_key(node) or self.repeated_key(node)) is not None:
             return column(key)
         if is_subquery(node):
             return self.postponed(node)
@@ -347,7 +412,7 @@ class SelectList:
         """The column that will hold the value of a subquery over the groups, see `with_values`."""
         found = quantifier(node)
         left = None if found is None else self.post(found.value)
-        inner = self.lowers.inner(query_of(node), self.scope)
+        inner = self.ahead.inner(query_of(node), self.scope)
         name = f"openivm_value_{self.lowers.number()}"
         self.pending.append(Pending(name, node, inner, left))
         return column(name)
@@ -361,6 +426,7 @@ class SelectList:
         keys = {
             known.name: outer_column(scope.number, name) for name, known in self.keys if isinstance(known, exp.Column)
         }
+        keys |= {name: outer_column(scope.number, name) for name, _ in self.calls}
         for one in self.pending:
             unknown = references_below(one.inner, self.scope.number) - keys.keys()
             if unknown:
@@ -371,7 +437,10 @@ class SelectList:
         return scope.operator
 
     def call(self, node: exp.Expr) -> str:
-        bound = rebuild(node, Binder(self.scope, self.facts).bind)
+        return self.called(rebuild(node, Binder(self.scope, self.facts).bind))
+
+    def called(self, bound: exp.Expr) -> str:
+        """The column of a bound aggregate call."""
         for name, known in self.calls:
             if known.expression == bound:
                 return name

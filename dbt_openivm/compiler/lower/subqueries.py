@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -27,13 +27,21 @@ from dbt_openivm.compiler.algebra import (
     column,
     unique_name,
 )
-from dbt_openivm.compiler.facts import CompileFacts
+from dbt_openivm.compiler.facts import ANY_ROW, CompileFacts
 from dbt_openivm.compiler.lower.outer import outer_column, references_below, replace_references
 from dbt_openivm.compiler.lower.scope import Scope
 from dbt_openivm.compiler.lower.types import type_of
 from dbt_openivm.compiler.lower.unnest import FOUND, Unnested, Unnester, bare_aggregate, empty_value, pull, with_found
 from dbt_openivm.compiler.places import place
-from dbt_openivm.compiler.sql import cast, column_names, conjunction, equal, null_safe_equal, operand, substitute
+from dbt_openivm.compiler.sql import (
+    cast,
+    column_names,
+    conjunction,
+    conjuncts,
+    equal,
+    operand,
+    substitute,
+)
 from dbt_openivm.errors import UnsupportedError
 
 Items = Mapping[str, exp.Expr]
@@ -119,7 +127,7 @@ class Subqueries:
         names = {name: unique_name(name, taken) for name in right.columns}
         flat = {name: column(out) for name, out in names.items()}
         if pulled is None:
-            conditions = pair_conditions(unnested, column, flat.__getitem__)
+            conditions = unnested.conditions(flat.__getitem__)
         else:
             outer = {name: column(name) for name in left.columns}
             conditions = [replace_references(substitute(c, flat), number, outer) for c in pulled.conditions]
@@ -240,6 +248,8 @@ class Subqueries:
             unnested = self.unnested(inner, keep_bare=False)
             result_op = Aggregate(unnested.operator, keys_of(unnested), calls)
             names = self.joined_all(result_op, [unnested], "LEFT")
+        if ANY_ROW in self.lowers.facts.settings:
+            return column(names["openivm_first"])
         many = more(names[ROWS], 1)
         error = exp.Anonymous(this="error", expressions=[exp.Literal.string(TOO_MANY)])
         return exp.Case(ifs=[exp.If(this=many, true=error)], default=column(names["openivm_first"]))
@@ -273,10 +283,34 @@ class Subqueries:
         if side == "INNER":
             self.scope.operator = Join((left, right), tuple(entries))
             return names
-        conditions = [c for found in pairs for c in pair_conditions(found, column, lambda name: column(names[name]))]
+        conditions = [c for found in pairs for c in found.conditions(lambda name: column(names[name]))]
         on = conjunction(conditions) or exp.Boolean(this=True)
         self.scope.operator = OuterJoin(left, right, on, tuple(entries), left_kept=True, right_kept=False)
         return names
+
+
+class Binds(Protocol):
+    """What binds expressions over a scope whose `subqueries` are set."""
+
+    @property
+    def scope(self) -> Scope: ...
+
+    def bind(self, node: exp.Expr) -> exp.Expr: ...
+
+
+def apply_conditions(conditions: Sequence[exp.Expr], binder: Binds) -> None:
+    """Filter the rows of a scope: first by what reads nothing else, then by subqueries."""
+    scope = binder.scope
+    subqueries = scope.subqueries
+    assert isinstance(subqueries, Subqueries)
+    for condition in conditions:
+        if not has_subquery(condition):
+            scope.operator = Filter(scope.operator, binder.bind(condition))
+    parts = [part for condition in conditions if has_subquery(condition) for part in conjuncts(condition)]
+    for part in sorted(parts, key=has_subquery):
+        if not has_subquery(part) or not subqueries.condition(part, binder.bind):
+            bound = binder.bind(part)  # this may join subqueries to the operator
+            scope.operator = Filter(scope.operator, bound)
 
 
 class AsColumns(dict[str, exp.Expr]):
@@ -403,14 +437,6 @@ def more(name: str, than: int = 0) -> exp.Expr:
 
 def count_star() -> Call:
     return Call("count_star", None, None, exp.Count(this=exp.Star(), big_int=True), simple=True)
-
-
-def pair_conditions(
-    unnested: Unnested, outer: Callable[[str], exp.Expr], inner: Callable[[str], exp.Expr]
-) -> list[exp.Expr]:
-    """The outer row and its results belong together."""
-    same = null_safe_equal if unnested.null_safe else equal
-    return [same(outer(name), inner(hidden)) for name, hidden in unnested.pairs]
 
 
 def filtered(operator: Operator) -> bool:

@@ -11,10 +11,10 @@ Two ways, after Neumann and Kemper (Unnesting Arbitrary Queries, BTW 2015):
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
-from sqlglot import exp
+from sqlglot import exp, parse_one
 
 from dbt_openivm.compiler.algebra import (
     Aggregate,
@@ -24,6 +24,7 @@ from dbt_openivm.compiler.algebra import (
     Operator,
     OuterJoin,
     Project,
+    Recursive,
     Scan,
     SemiJoin,
     TopK,
@@ -33,11 +34,21 @@ from dbt_openivm.compiler.algebra import (
     column,
     exactly,
 )
-from dbt_openivm.compiler.keys import EXACT
+from dbt_openivm.compiler.facts import Column, Relation
+from dbt_openivm.compiler.keys import EXACT, key_expressions
 from dbt_openivm.compiler.lower.limits import first_of_each
-from dbt_openivm.compiler.lower.outer import map_expressions, references, references_below, replace_references
-from dbt_openivm.compiler.sql import conjunction, conjuncts, equal, null_safe_equal, substitute
+from dbt_openivm.compiler.lower.outer import (
+    expressions_of,
+    map_expressions,
+    outer_table,
+    references,
+    references_below,
+    replace_references,
+)
+from dbt_openivm.compiler.probe import rows_query
+from dbt_openivm.compiler.sql import DIALECT, conjunction, conjuncts, equal, null_safe_equal, substitute
 from dbt_openivm.errors import UnsupportedError
+from dbt_openivm.names import quote
 
 FOUND = "openivm_found"
 Items = list[tuple[str, exp.Expr]]
@@ -49,13 +60,22 @@ class Unnested:
 
     Attributes:
         operator: its columns are the subquery's and those of `pairs`.
-        pairs: (column of the outer scope, column of `operator`) that must be equal.
+        pairs: (expression over the outer scope, column of `operator`) that must be equal.
         null_safe: whether NULL of the outer scope belongs to NULL; otherwise it belongs to nothing.
     """
 
     operator: Operator
-    pairs: tuple[tuple[str, str], ...]
+    pairs: tuple[tuple[exp.Expr, str], ...]
     null_safe: bool
+
+    def conditions(self, inner: Callable[[str], exp.Expr]) -> list[exp.Expr]:
+        """An outer row and its results belong together.
+
+        Args:
+            inner: what holds a column of `operator`.
+        """
+        same = null_safe_equal if self.null_safe else equal
+        return [same(outer.copy(), inner(hidden)) for outer, hidden in self.pairs]
 
 
 @dataclass(frozen=True)
@@ -66,22 +86,23 @@ class Unnester:
         scope: whose columns are replaced.
         outer: the operator of that scope.
         number: of the subquery, to name its columns.
+        elsewhere: the outer columns that the subquery reads more than once.
     """
 
     scope: int
     outer: Operator
     number: int
+    elsewhere: set[str] = field(default_factory=set)
 
     def beside(self, operator: Operator) -> Operator:
         """Every outer row with the rows that `operator` has for it, all columns of both; names must differ."""
         hidden = {name: f"openivm_outer_{self.number}_{index}" for index, name in enumerate(self.outer.columns)}
-        if any(isinstance(op, Aggregate | Window | TopK | OuterJoin) for op in operator.walk()):
+        if any(isinstance(op, Aggregate | Window | TopK | OuterJoin | Recursive) for op in operator.walk()):
             names = sorted(references_below(operator, self.scope))
             found = self.unnest(operator, names, keep_bare=False)
             result = product(self.outer, found.operator)
-            same = null_safe_equal if found.null_safe else equal
-            for name, inner in found.pairs:
-                result = Filter(result, same(column(name), column(inner)))
+            for condition in found.conditions(column):
+                result = Filter(result, condition)
             return exactly(result, (*self.outer.columns, *operator.columns))
         # nothing looks at several rows at once: the outer rows themselves can go up from the leaves
         rows = Project(self.outer, tuple((inner, column(name)) for name, inner in hidden.items()))
@@ -96,13 +117,17 @@ class Unnester:
             keep_bare: whether the reader supplies the values of an aggregate over nothing itself.
         """
         hidden = {name: f"openivm_outer_{self.number}_{index}" for index, name in enumerate(names)}
-        pairs = tuple(hidden.items())
+        pairs = tuple((column(name), inner) for name, inner in hidden.items())
         bare = bare_aggregate(operator) if keep_bare else None
+        self.elsewhere.clear()
+        self.elsewhere.update(name for name in names if references_to(operator, self.scope, name) > 1)
         found = self.by_equality(operator, hidden, bare)
         if found is not None:
             return Unnested(found, pairs, null_safe=False)
-        domain = distinct_values(self.outer, hidden)
-        return Unnested(Domain(self.scope, hidden, domain, bare).push(operator), pairs, null_safe=True)
+        exact = exact_columns(self.outer, hidden)
+        domain = distinct_values(self.outer, hidden, exact)
+        pushed = Domain(self.scope, hidden, domain, bare, tuple(exact)).push(operator)
+        return Unnested(pushed, (*pairs, *((value, name) for name, value in exact.items())), null_safe=True)
 
     # --- by equality -------------------------------------------------------------------------------------------------
 
@@ -113,7 +138,7 @@ class Unnester:
         if isinstance(operator, Aggregate) and operator.scalar and operator is not bare:
             return None
         correlated = [index for index, c in enumerate(operator.inputs) if references_below(c, self.scope)]
-        if len(correlated) != 1 or isinstance(operator, UnionAll | OuterJoin) or not supported(operator):
+        if len(correlated) != 1 or isinstance(operator, UnionAll | OuterJoin | Recursive) or not supported(operator):
             return None
         if isinstance(operator, SemiJoin) and correlated != [0]:
             return None
@@ -156,7 +181,10 @@ class Unnester:
             if not references(outer, self.scope):
                 continue
             types = column_type(self.outer, outer.name), column_type(child, inner.name)
-            if types[0] is not None and types[0] == types[1] and groups_as_equal(types[0]):
+            if types[0] is None or types[0] != types[1]:
+                continue
+            # by a collation texts are equal that the rest of the subquery may tell apart
+            if EXACT.fullmatch(types[0]) or (types[0] == "VARCHAR" and outer.name not in self.elsewhere):
                 return outer.name, inner
         return None
 
@@ -165,9 +193,28 @@ class Unnester:
         return map_expressions(operator, lambda value: replace_references(value, self.scope, columns))
 
 
-def groups_as_equal(type_: str) -> bool:
-    """Whether values of a type that are equal are one group."""
-    return type_ == "VARCHAR" or EXACT.fullmatch(type_) is not None
+def exact_columns(operator: Operator, hidden: Mapping[str, str]) -> dict[str, exp.Expr]:
+    """What tells apart values that DuckDB takes for one, as far as types are known.
+
+    Args:
+        hidden: column of `operator` -> the column that holds its value.
+
+    Returns:
+        Names after those of the hidden columns -> expressions over `operator`.
+    """
+    found: dict[str, exp.Expr] = {}
+    for name, inner in hidden.items():
+        type_, text = column_type(operator, name), quote(name)
+        keys = [key for key in key_expressions(text, type_) if key != text] if type_ is not None else []
+        found |= {f"{inner}_{index}": parse_one(key, dialect=DIALECT) for index, key in enumerate(keys)}
+    return found
+
+
+def references_to(operator: Operator, scope: int, name: str) -> int:
+    """How often a tree refers to a column of a scope."""
+    values = (value for op in operator.walk() for value in expressions_of(op))
+    found = (node for value in values for node in value.find_all(exp.Column))
+    return sum(node.name == name and node.table == outer_table(scope) for node in found)
 
 
 def column_type(operator: Operator, name: str) -> str | None:
@@ -205,10 +252,15 @@ def supported(operator: Operator) -> bool:
 # --- by domain -------------------------------------------------------------------------------------------------------
 
 
-def distinct_values(outer: Operator, hidden: Mapping[str, str]) -> Operator:
-    """The outer values, once each."""
+def distinct_values(outer: Operator, hidden: Mapping[str, str], exact: Mapping[str, exp.Expr]) -> Operator:
+    """The outer values, once each; `exact` has more columns by what they hold."""
     keys = tuple((inner, column(name)) for name, inner in hidden.items())
-    return Aggregate(outer, keys, (), distinct=True)
+    return Aggregate(outer, (*keys, *exact.items()), (), distinct=True)
+
+
+def once_each(operator: Operator, names: Sequence[str]) -> Operator:
+    """The distinct values of some columns."""
+    return distinct_values(operator, {name: name for name in names}, {})
 
 
 @dataclass(frozen=True)
@@ -219,21 +271,31 @@ class Domain:
         hidden: outer column -> the column that holds its value.
         values: the distinct outer values.
         bare: the aggregate without GROUP BY whose value over nothing the reader supplies; None if there is none.
+        exact: more columns of the values, see `exact_columns`.
+        working: what a recursive CTE reads of itself, by its key: as it is with the columns of the domain.
     """
 
     scope: int
     hidden: Mapping[str, str]
     values: Operator
     bare: Aggregate | None
+    exact: tuple[str, ...] = ()
+    working: Mapping[str, Relation] = field(default_factory=dict)
+    recursions: dict[int, Recursive] = field(default_factory=dict)
 
     @property
     def names(self) -> tuple[str, ...]:
-        return tuple(self.hidden.values())
+        return (*self.hidden.values(), *self.exact)
 
     def push(self, operator: Operator) -> Operator:
         """`operator` with the columns of the domain, for every row of the domain."""
-        if not references_below(operator, self.scope):
+        if not self.touches(operator):
             return product(self.values, operator)
+        if isinstance(operator, Recursive):
+            return self.recursive(operator)
+        if isinstance(operator, Scan):
+            own = tuple((name, name) for name in self.names)
+            return Scan(self.working[operator.relation.key], (*own, *operator.names))
         columns = {name: column(inner) for name, inner in self.hidden.items()}
         replaced = map_expressions(operator, lambda value: replace_references(value, self.scope, columns))
         if isinstance(replaced, Constant):
@@ -241,12 +303,38 @@ class Domain:
         if not supported(operator):
             kind = "LIMIT %" if isinstance(operator, TopK) else type(operator).__name__.lower()
             raise UnsupportedError(f"a subquery that refers to the query around it from within a {kind}")
-        needed = {i for i, child in enumerate(operator.inputs) if references_below(child, self.scope)}
+        needed = {i for i, child in enumerate(operator.inputs) if self.touches(child)}
         pushed = {i: self.push(operator.inputs[i]) for i in sorted(needed | self.carriers(operator, needed))}
         result = carried(replaced, pushed, self.names)
         if isinstance(operator, Aggregate) and operator.scalar and operator is not self.bare:
             return self.completed(operator, result)
         return result
+
+    def touches(self, operator: Operator) -> bool:
+        """Whether the rows of an operator differ between the rows of the domain."""
+        if references_below(operator, self.scope):
+            return True
+        return any(isinstance(op, Scan) and op.relation.key in self.working for op in operator.walk())
+
+    def recursive(self, operator: Recursive) -> Recursive:
+        """The recursive CTE of every row of the domain, side by side: rows of each follow from rows of the same."""
+        if id(operator) not in self.recursions:
+            columns = (*self.names, *operator.columns)
+            base = exactly(self.push(operator.base), columns)
+            working = replace(
+                operator.working,
+                key=f"{operator.working.key}:{self.scope}",
+                sql=f"({rows_query(base)})",
+                columns=tuple(Column(name, "") for name in columns),
+            )
+            # a row of the domain takes part in a round as long as the last one brought rows for it
+            rows = Scan(working, tuple((name, name) for name in self.names))
+            known = {**self.working, operator.working.key: working}
+            inner = Domain(self.scope, self.hidden, once_each(rows, self.names), None, self.exact, known)
+            step = exactly(inner.push(operator.step), columns)
+            keys = (*self.names, *operator.keys) if operator.keys else ()
+            self.recursions[id(operator)] = Recursive(base, step, working, operator.distinct, keys)
+        return self.recursions[id(operator)]
 
     def carriers(self, operator: Operator, needed: set[int]) -> set[int]:
         """The inputs that must have the columns of the domain for the result to have them."""

@@ -66,3 +66,16 @@ WITH RECURSIVE level(customer, depth) USING KEY (customer) AS (
   SELECT level.customer, level.depth + 1 FROM level WHERE level.depth < 3
 )
 SELECT * FROM level
+
+-- name: correlated
+-- construct: recursive CTE that refers to the query around it
+-- cost: delta, matches, what follows
+-- about: One recursion for each of the distinct values around, side by side.
+SELECT c.name, (
+  WITH RECURSIVE below AS (
+    SELECT c.customer AS customer
+    UNION
+    SELECT d.customer FROM below AS b JOIN customers AS d ON d.boss = b.customer AND d.country = c.country
+  ) SELECT count(*) FROM below
+) AS n
+FROM customers AS c

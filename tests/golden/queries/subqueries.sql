@@ -94,3 +94,32 @@ SELECT s.id, r.amount FROM sales AS s, LATERAL (SELECT amount FROM refunds WHERE
 SELECT p.name, t.n, t.total
 FROM products AS p
 LEFT JOIN LATERAL (SELECT count(*) AS n, sum(amount) AS total FROM sales AS s WHERE s.product = p.product) AS t ON true
+
+-- name: in_on_of_one_side
+-- construct: subquery in the `ON` of an outer join
+-- cost: delta, matches
+-- about: It reads the right side only, whose unmatched rows go: a semi join of that side.
+SELECT p.name, s.id FROM products AS p
+LEFT JOIN sales AS s ON s.product = p.product AND s.customer IN (SELECT customer FROM customers WHERE country = 'NO')
+
+-- name: in_on_of_both_sides
+-- construct: subquery in the `ON` of an outer join
+-- cost: delta, matches
+-- about: Decided for the pairs that meet by the other conditions; their values are put beside the right side.
+SELECT p.name, s.id FROM products AS p
+LEFT JOIN sales AS s ON s.product = p.product
+  AND EXISTS (SELECT 1 FROM refunds AS r WHERE r.product = p.product AND r.amount > s.quantity)
+
+-- name: grouped_by_subquery
+-- construct: subquery as a grouping key
+-- cost: delta, matches
+-- about: What repeats the key is the key.
+SELECT (SELECT count(*) FROM refunds AS r WHERE r.product = s.product) AS refunds, count(*) AS n
+FROM sales AS s GROUP BY (SELECT count(*) FROM refunds AS r WHERE r.product = s.product)
+HAVING (SELECT count(*) FROM refunds AS r WHERE r.product = s.product) > 0
+
+-- name: aggregate_of_the_query_around
+-- construct: aggregate of the query around in a subquery
+-- cost: delta, matches
+-- about: All columns of the sum are of the query around: it is computed over its groups.
+SELECT s.product, (SELECT count(*) FROM refunds AS r WHERE r.amount > sum(s.quantity)) AS n FROM sales AS s GROUP BY s.product

@@ -64,3 +64,9 @@ JOIN customers AS c ON s.customer = c.customer
 -- about: The first rows of each outer row: numbered by a window.
 SELECT p.name, s.amount
 FROM products AS p, LATERAL (SELECT amount FROM sales WHERE sales.product = p.product ORDER BY amount DESC LIMIT 2) AS s
+
+-- name: limit_by_a_subquery
+-- construct: `LIMIT` by a subquery
+-- cost: delta, matches, partitions
+-- about: The rows are numbered and joined with the limit.
+SELECT id, amount FROM sales ORDER BY amount DESC, id LIMIT (SELECT count(*) FROM products)
