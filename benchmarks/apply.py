@@ -139,7 +139,7 @@ class Programs:
 
     def apply(self, cursor: int, strategy: str, batches: int) -> list[str]:
         change = SourceState("sales", "openivm_delta_sales", cursor, cursor + 1, 1, 1)
-        target = Target("state", "", "", 2, False, (), strategy, batches)
+        target = Target("state", "", "", 2, False, apply_strategy=strategy, batches=batches)
         return [render(step.macro, step.arguments) for step in self.program.incremental({self.source: change}, target)]
 
 

@@ -47,6 +47,10 @@ class Change:
         return f"{self.inserts}_{self.updates}_{self.deletes}"
 
 
+FEW = Change(inserts=100)
+"""With as many products, each touches a group or partition of its own."""
+
+
 def base_file(folder: Path, size: Size) -> Path:
     """The database with the data of this size: made on first use, then kept."""
     path = folder / size.file_name
