@@ -27,6 +27,17 @@ def test_links(page: Path) -> None:
     assert missing == []
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_tests_that_a_page_names_are_there(page: Path) -> None:
+    named = set(re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", page.read_text(encoding="utf-8")))
+    missing = [
+        f"{file}::{name}"
+        for file, name in sorted(named)
+        if not (ROOT / file).exists() or f"def {name}" not in (ROOT / file).read_text(encoding="utf-8")
+    ]
+    assert missing == []
+
+
 def test_the_index_lists_every_page() -> None:
     index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
     missing = [
