@@ -67,7 +67,7 @@ def test_a_parent_changes_its_kind(world: World) -> None:
 
 
 def test_a_full_refresh_publishes_a_net_difference(world: World) -> None:
-    world.create("parent", "SELECT k, x::HUGEINT AS s FROM t ORDER BY k LIMIT (SELECT 2)", "FULL_REFRESH")
+    world.create("parent", "SELECT k, x::HUGEINT AS s FROM t, repeat(1, 1) ORDER BY k LIMIT 2", "FULL_REFRESH")
     world.refresh("child")
     world.change("parent", "INSERT INTO t VALUES (0, 7)")
     result = world.refresh("child")
