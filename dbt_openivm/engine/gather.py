@@ -211,6 +211,7 @@ class Gatherer:
         asked: names looked up.
         named: names that the query, its views and its macros mention.
         names_of: name of each relation by its key.
+        called: names that texts call, where sqlglot may know the function by another one.
         unnamed: texts of the select items in views that only DuckDB can name.
         table_functions: names of functions in FROM.
         has_pairs: whether some name has two parts, of which the first may be a database or a schema.
@@ -220,6 +221,7 @@ class Gatherer:
     is_view: IsView
     relations: dict[str, Relation] = field(default_factory=dict)
     functions: set[str] = field(default_factory=set)
+    called: set[str] = field(default_factory=set)
     table_functions: set[str] = field(default_factory=set)
     asked: set[str] = field(default_factory=set)
     named: set[str] = field(default_factory=set)
@@ -234,6 +236,7 @@ class Gatherer:
         while pending:
             current = pending.pop()
             self.functions |= current.functions
+            self.called |= current.called
             names = {parts[-1].lower() for parts in current.tables}
             self.named |= names
             self.has_pairs = self.has_pairs or any(len(parts) == 2 for parts in current.tables)
@@ -361,7 +364,7 @@ def gather(session: Session, query: str, is_view: IsView, also: Iterable[str] = 
     gatherer.follow(found, {name.lower() for name in also})
     own = NO_FUNCTIONS
     unknown = gatherer.functions - known.internal - SYNTAX
-    taken = (gatherer.functions & known.internal) - SYNTAX
+    taken = ((gatherer.functions | gatherer.called) & known.internal) - SYNTAX
     if unknown or macros.overriding(session, taken - FILE_READERS, taken & gatherer.table_functions):
         # DuckDB lists functions that Python registered as internal ones
         listed = ", ".join(map(literal, sorted(unknown)))

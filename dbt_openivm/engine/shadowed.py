@@ -25,7 +25,7 @@ def check_functions(session: Session, database: str) -> None:
     """
     rows = session.execute(
         "SELECT DISTINCT database_name, schema_name, function_name FROM system.main.duckdb_functions() "
-        f"WHERE NOT internal AND lower(function_name) IN ({', '.join(map(literal, sorted(CALLED)))}) "
+        f"WHERE NOT internal AND system.main.lower(function_name) IN ({', '.join(map(literal, sorted(CALLED)))}) "
         f"AND (database_name = 'temp' OR database_name = {literal(database)} "
         "AND schema_name IN ('main', system.main.current_schema())) ORDER BY ALL"
     )

@@ -139,6 +139,9 @@ OVERRIDES = {
     "operator": ("SELECT s LIKE 'a%' AS r FROM t", '"~~"(a, b) AS true'),
     "aggregate": ("SELECT product(x) AS r FROM t", "product(a) AS a"),
     "of rows": ("SELECT x, i FROM t, range(x) AS g(i)", "range(a) AS TABLE SELECT a - 5"),
+    "by the parser's own name": ("SELECT char_length(s) AS r FROM t", "char_length(a) AS 42"),
+    "of a list": ("SELECT list_contains([x], 1) AS r FROM t", "list_contains(a, b) AS a[1] = 2"),
+    "shortened": ("SELECT len(s) AS r FROM t", "len(a) AS 42"),
     "not called": ("SELECT x ** 2 AS r FROM t", "power(a, b) AS 7"),
 }
 

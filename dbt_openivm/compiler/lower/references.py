@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from sqlglot import exp
@@ -121,12 +121,14 @@ class References:
         readers: FROM texts of file readers.
         functions: function names in lower case, those that operators mean among them.
         unnamed: texts of select items below the outermost SELECT whose column has no name but what DuckDB gives it.
+        called: what the text calls, in lower case: its own names of functions, keywords too.
     """
 
     tables: frozenset[tuple[str, ...]]
     readers: frozenset[str]
     functions: frozenset[str]
     unnamed: tuple[str, ...] = ()
+    called: frozenset[str] = frozenset()
 
 
 def parse(sql: str) -> exp.Expr:
@@ -156,7 +158,7 @@ def named_by(query: str) -> References:
     Raises:
         QueryError, sqlglot.errors.ParseError: as `parse`.
     """
-    return references(parse(query))
+    return replace(references(parse(query)), called=frozenset(called_names(query)))
 
 
 @lru_cache(maxsize=REMEMBERED)
@@ -166,7 +168,7 @@ def named_in(text_: str) -> References:
     Raises:
         sqlglot.errors.ParseError: the text is not understood by sqlglot.
     """
-    return references(read(text_))
+    return replace(references(read(text_)), called=frozenset(called_names(text_)))
 
 
 def references(query: exp.Expr) -> References:
