@@ -30,7 +30,8 @@ class Fragment:
         columns = list(items)
         if weighted:
             columns.append(sql.named(self.weight_or_one(), MULTIPLICITY))
-        return sql.select(columns, [s.copy() for s in self.sources], [c.copy() for c in (*self.conditions, *extra)])
+        sources = [sql.placeable(source) for source in self.sources]
+        return sql.select(columns, sources, [c.copy() for c in (*self.conditions, *extra)])
 
     def weight_or_one(self) -> exp.Expr:
         return exp.Literal.number(1) if self.weight is None else self.weight.copy()

@@ -200,7 +200,7 @@ class GroupedProgram(ViewProgram):
             ]
             query = sql.select(
                 items,
-                [*(s.copy() for s in fragment.sources), sql.table(AFFECTED, alias)],
+                [*map(sql.placeable, fragment.sources), sql.table(AFFECTED, alias)],
                 [*(c.copy() for c in fragment.conditions), *conditions],
             )
         return query

@@ -29,6 +29,14 @@ def table(sql: str, alias: str) -> exp.Table:
     return exp.Table(this=exp.Var(this=sql), alias=exp.TableAlias(this=identifier(alias)))
 
 
+def placeable(node: exp.Expr) -> exp.Expr:
+    """The node itself while it stands nowhere, then copies of it: a node has one parent.
+
+    Sources hold whole queries, so that copying each at every level around it would cost the square of the depth.
+    """
+    return node if node.parent is None else node.copy()
+
+
 def derived(query: exp.Expr, alias: str) -> exp.Subquery:
     return exp.Subquery(this=query, alias=exp.TableAlias(this=identifier(alias)))
 

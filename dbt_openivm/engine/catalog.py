@@ -313,13 +313,24 @@ class Catalog:
     # --- history -----------------------------------------------------------------------------------------------------
 
     def record(self, key: str, result: RefreshResult, invocation: str | None, steps: list[tuple[str, float]]) -> None:
-        timed = json.dumps([[label, round(ms, 3)] for label, ms in steps])
-        values = _values(
-            invocation, result.refresh_type, result.strategy, result.reason, result.delta_rows, result.changed_rows,
-            result.rows, round(result.ms, 3), timed,
-        )  # fmt: skip
+        """Note a refresh: its time is that of the open transaction."""
+        row = {
+            "view_key": key,
+            "invocation": invocation,
+            "refresh_type": result.refresh_type,
+            "strategy": result.strategy,
+            "reason": result.reason,
+            "delta_rows": result.delta_rows,
+            "changed_rows": result.changed_rows,
+            "row_count": result.rows,
+            "ms": round(result.ms, 3),
+            "steps": json.dumps([[label, round(ms, 3)] for label, ms in steps]),
+        }
+        # DuckDB's time for this statement goes with the number of columns that it names
+        known = {name: value for name, value in row.items() if value is not None}
         self.session.execute(
-            f"INSERT INTO {self.table('openivm_refresh_history')} VALUES ({literal(key)}, {NOW}, {values})"
+            f"INSERT INTO {self.table('openivm_refresh_history')} (started_at, {', '.join(known)}) "
+            f"SELECT {NOW}, {_values(*known.values())}"
         )
 
 

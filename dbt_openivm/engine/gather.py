@@ -5,15 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from itertools import chain
 
 import sqlglot
-from sqlglot import exp
 
 from dbt_openivm.compiler.facts import BASE, SQL_VIEW, VISIBLE, Column, CompileFacts, Macro, Relation
 from dbt_openivm.compiler.lower import reading
-from dbt_openivm.compiler.lower.reading import read
-from dbt_openivm.compiler.lower.references import FILE_READERS, References, parse, references, unnamed_items
+from dbt_openivm.compiler.lower.references import FILE_READERS, REMEMBERED, References, named_by, named_in
 from dbt_openivm.engine import macros
 from dbt_openivm.engine.macros import Macros
 from dbt_openivm.engine.session import Row, Session
@@ -257,9 +256,9 @@ class Gatherer:
             self.has_pairs = self.has_pairs or any(len(parts) == 2 for parts in current.tables)
             new = (names | others) - self.asked
             self.asked |= new
-            views = [view for name, view in self.look_up(new) if name in names]
-            pending.extend(map(references, views))
-            self.unnamed += [text for view in views for text in unnamed_items(view)]
+            views = [named_in(query) for name, query in self.look_up(new) if name in names]
+            pending.extend(views)
+            self.unnamed += [text for view in views for text in view.unnamed]
             self.readers(current.readers)
             others = set()
 
@@ -273,10 +272,10 @@ class Gatherer:
         while used := (self.functions & macros.keys()) - done:
             done |= used
             for macro in (macro for name in sorted(used) for macro in macros[name]):
-                self.follow(references(read(macro.body)))
+                self.follow(named_in(macro.body))
         return done
 
-    def look_up(self, names: Iterable[str]) -> list[tuple[str, exp.Expr]]:
+    def look_up(self, names: Iterable[str]) -> list[tuple[str, str]]:
         """Add the relations of these names in any schema; return (name, query) of the plain views."""
         listed = ", ".join(map(literal, sorted(names)))
         if not listed:
@@ -291,7 +290,7 @@ class Gatherer:
             self.relations[relation_name.key] = relation
             self.names_of[relation_name.key] = relation_name.name.lower()
             if relation.kind == SQL_VIEW:
-                queries.append((relation_name.name.lower(), read(relation.definition or "")))
+                queries.append((relation_name.name.lower(), relation.definition or ""))
         return queries
 
     def relation(self, name: RelationName, columns: tuple[Column, ...], view_sql: str | None) -> Relation:
@@ -312,6 +311,7 @@ class Gatherer:
                 self.relations[text] = Relation(text, text, describe(self.session, f"SELECT * FROM {text}"), BASE)
 
 
+@lru_cache(maxsize=REMEMBERED)
 def view_query(sql: str) -> str | None:
     """The SELECT of a CREATE VIEW statement, None if it cannot be read."""
     try:
@@ -368,11 +368,8 @@ def gather(session: Session, query: str, is_view: IsView, also: Iterable[str] = 
     """
     place = environment(session)
     gatherer = Gatherer(session, is_view)
-    unnamed: list[str] = []
     try:
-        tree = parse(query)
-        found = references(tree)
-        unnamed = unnamed_items(tree)
+        found = named_by(query)
     except sqlglot.errors.SqlglotError:
         found = References(frozenset(), frozenset(), frozenset())
     known = built_in(session, place.version)
@@ -394,7 +391,7 @@ def gather(session: Session, query: str, is_view: IsView, also: Iterable[str] = 
         aggregate_functions=known.aggregates | own.aggregates,
         macros=own.macros,
         settings=settings_of(place, query, relations.values(), chain.from_iterable(own.macros.values())),
-        names=expression_names(session, list(dict.fromkeys([*unnamed, *gatherer.unnamed]))),
+        names=expression_names(session, list(dict.fromkeys([*found.unnamed, *gatherer.unnamed]))),
         old_rows=place.version.startswith("v1."),
     )
     return Gathered(facts, gatherer.relations)

@@ -26,6 +26,7 @@ from dbt_openivm.compiler.plan import FULL_REFRESH, RefreshPlan
 from dbt_openivm.compiler.probe import rows_query
 from dbt_openivm.compiler.sql import text
 from dbt_openivm.engine.catalog import Cursor, ViewRow
+from dbt_openivm.engine.collector import collector_paused
 from dbt_openivm.engine.gather import IsView, describe, gather, output_columns
 from dbt_openivm.engine.session import Session
 from dbt_openivm.engine.types import ViewSpec
@@ -145,6 +146,7 @@ def remembered(
     )
 
 
+@collector_paused
 def remade(spec: ViewSpec, facts: CompileFacts, row: ViewRow) -> Made | None:
     """The plan that the view was built with, from DuckDB's answers of that time; None if somebody edited those."""
     shaped = replace(facts, output=row.columns)
@@ -164,6 +166,7 @@ def remade(spec: ViewSpec, facts: CompileFacts, row: ViewRow) -> Made | None:
     return Made(finish(analysis, known), types)
 
 
+@collector_paused
 def make_plan(session: Session, spec: ViewSpec, facts: CompileFacts) -> Made:
     """Make a plan, asking DuckDB for types.
 
@@ -283,6 +286,7 @@ def rewriting_fault(session: Session, operator: Operator, output: tuple[Column, 
     return f"the compiler's reading of the query is wrong: {problem}. {bug}"
 
 
+@collector_paused
 def compile_view(session: Session, spec: ViewSpec, is_view: IsView) -> tuple[RefreshPlan, CompileFacts]:
     """The plan of a view, from what DuckDB knows now."""
     facts = gather(session, spec.sql, is_view).facts

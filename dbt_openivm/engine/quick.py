@@ -22,7 +22,12 @@ from dbt_openivm.compiler.rules import SourceState
 from dbt_openivm.engine.apply import Application, Outcome, Sources, check_count
 from dbt_openivm.engine.bases import base_of
 from dbt_openivm.engine.capture.base import Base
-from dbt_openivm.engine.capture.trigger import TriggerCapture, unnumbered_columns, wanted_triggers
+from dbt_openivm.engine.capture.trigger import (
+    TriggerCapture,
+    added_and_removed,
+    unnumbered_columns,
+    wanted_triggers,
+)
 from dbt_openivm.engine.catalog import Catalog, ViewRow, passed
 from dbt_openivm.engine.coordinate import Coordinator
 from dbt_openivm.engine.prepare import REFRESH, Prepared, relation_name
@@ -181,15 +186,17 @@ class QuickApplication(Application):
         ]
         queries += [f"SELECT NULL, count(*), {row.row_count} FROM {row.data.sql}" for row in family]
         logged = {}
-        for key, added, removed in self.session.execute(" UNION ALL ".join(queries)):
+        late = []
+        for key, count, other in self.session.execute(" UNION ALL ".join(queries)):
             if key is None:
-                check_count(added, removed)
+                check_count(count, other)
+            elif key in self.busy or not count:
+                logged[key] = added_and_removed(count, other)
             else:
-                logged[key] = (int(added), int(removed))
-        late = [key for key, counts in logged.items() if any(counts) and key not in self.busy]
+                late.append(key)
         for key in late:
-            [(added, removed)] = self.session.execute(f"SELECT {unnumbered_columns(bases[key])}")
-            logged[key] = (int(added), int(removed))
+            [row] = self.session.execute(f"SELECT {unnumbered_columns(bases[key])}")
+            logged[key] = added_and_removed(*row)
         self.busy.clear()
         self.busy.update(key for key, counts in logged.items() if any(counts))
         return logged

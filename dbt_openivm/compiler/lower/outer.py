@@ -9,15 +9,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, replace
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from sqlglot import exp
 
 from dbt_openivm.compiler.algebra import Call, Operator, bottom_up
 from dbt_openivm.compiler.sql import parenthesised, qualified, transform
 
+OUTER = "openivm_outer_scope_"
+
+_BELOW: WeakKeyDictionary[Operator, frozenset[tuple[str, str]]] = WeakKeyDictionary()
+"""What `outer_references` found: an operator and its expressions never change, and each pass over scopes asks."""
+
 
 def outer_table(scope: int) -> str:
-    return f"openivm_outer_scope_{scope}"
+    return f"{OUTER}{scope}"
 
 
 def outer_column(scope: int, name: str) -> exp.Column:
@@ -32,15 +38,17 @@ def references(value: exp.Expr, scope: int) -> set[str]:
 
 def references_below(operator: Operator, scope: int) -> set[str]:
     """The columns of a scope that any expression of an operator tree refers to."""
-    seen: set[int] = set()
-    found: set[str] = set()
-    pending = [operator]
-    while pending:
-        op = pending.pop()
-        if id(op) not in seen:
-            seen.add(id(op))
-            found |= {name for value in expressions_of(op) for name in references(value, scope)}
-            pending += op.inputs
+    table = outer_table(scope)
+    return {name for at, name in outer_references(operator) if at == table}
+
+
+def outer_references(operator: Operator) -> frozenset[tuple[str, str]]:
+    """The (table, column) of each reference from an operator tree to a scope around it."""
+    found = _BELOW.get(operator)
+    if found is None:
+        columns = (node for value in expressions_of(operator) for node in value.find_all(exp.Column))
+        own = frozenset((node.table, node.name) for node in columns if node.table.startswith(OUTER))
+        found = _BELOW[operator] = own.union(*map(outer_references, operator.inputs))
     return found
 
 

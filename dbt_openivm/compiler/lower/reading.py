@@ -15,6 +15,7 @@ from sqlglot.tokenizer_core import TokenType
 
 from dbt_openivm.compiler.lower.arrays import plain_arrays
 from dbt_openivm.compiler.sql import DIALECT, text
+from dbt_openivm.errors import ConfigError
 
 OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE)
 CLOSING = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE)
@@ -114,14 +115,32 @@ class Parser(DuckDBParser):
         """Say nothing in users' terminals: what is not understood becomes the reason of a full refresh."""
 
 
+def parser(dialect: Dialect) -> Parser:
+    """A new parser.
+
+    Raises:
+        ConfigError: sqlglot is installed in a form that cannot be extended.
+    """
+    try:
+        return Parser(dialect=dialect)
+    except TypeError as error:  # mypyc's classes refuse to be the base of others, but only when one is made
+        if "compiled" not in str(error):
+            raise
+        raise ConfigError(
+            "sqlglot is installed in its compiled form (the package sqlglotc, which sqlglot[c] and sqlglot[rs] bring), "
+            "whose parser dbt-openivm cannot extend. Nothing was changed. Run: pip uninstall sqlglotc"
+        ) from error
+
+
 def statements(query: str) -> list[exp.Expr]:
     """Parse every statement of a text.
 
     Raises:
         sqlglot.errors.ParseError: sqlglot does not understand the text.
+        ConfigError: sqlglot is installed in a form that cannot be extended.
     """
     dialect = Dialect.get_or_raise(DIALECT)
-    found = Parser(dialect=dialect).parse(dialect.tokenize(query), query)
+    found = parser(dialect).parse(dialect.tokenize(query), query)
     return [settled(statement) for statement in found if statement is not None]
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 from sqlglot import exp
 
 from dbt_openivm.compiler.lower.expressions import function_name
-from dbt_openivm.compiler.lower.reading import statements, written
+from dbt_openivm.compiler.lower.reading import read, statements, written
 from dbt_openivm.compiler.sql import text
 from dbt_openivm.errors import QueryError
 
@@ -34,18 +35,8 @@ FILE_READERS = frozenset(
     ]
 )
 """Table functions whose rows are data that may change: bases, captured by diff."""
-
-
-def unnamed_items(query: exp.Expr) -> list[str]:
-    """Texts of the select items below the outermost SELECT whose column has no name but what DuckDB gives it."""
-    found: dict[str, None] = {}
-    for select in query.find_all(exp.Select):
-        for item in select.expressions:
-            field = isinstance(item, exp.Dot) and not isinstance(item.expression, exp.Func)
-            named = isinstance(item, exp.Alias | exp.Column | exp.Star) or field
-            if select is not query and not named:
-                found[written(item)] = None
-    return list(found)
+REMEMBERED = 1024
+"""Texts whose names are kept: each refresh asks again, and reading a text takes longer than many a refresh."""
 
 
 def written_name(node: exp.Expr) -> str:
@@ -64,11 +55,13 @@ class References:
         tables: relation names as one to three parts, CTE names excluded.
         readers: FROM texts of file readers.
         functions: function names in lower case.
+        unnamed: texts of select items below the outermost SELECT whose column has no name but what DuckDB gives it.
     """
 
     tables: frozenset[tuple[str, ...]]
     readers: frozenset[str]
     functions: frozenset[str]
+    unnamed: tuple[str, ...] = ()
 
 
 def parse(sql: str) -> exp.Expr:
@@ -91,6 +84,26 @@ def parse(sql: str) -> exp.Expr:
     return statement
 
 
+@lru_cache(maxsize=REMEMBERED)
+def named_by(query: str) -> References:
+    """The names in the query of a view.
+
+    Raises:
+        QueryError, sqlglot.errors.ParseError: as `parse`.
+    """
+    return references(parse(query))
+
+
+@lru_cache(maxsize=REMEMBERED)
+def named_in(text_: str) -> References:
+    """The names in the body of a macro or of a plain view.
+
+    Raises:
+        sqlglot.errors.ParseError: the text is not understood by sqlglot.
+    """
+    return references(read(text_))
+
+
 def references(query: exp.Expr) -> References:
     """Collect the names under `query`, those of CTEs too: looking up more is harmless."""
     from dbt_openivm.compiler.lower.query import table_text
@@ -104,4 +117,16 @@ def references(query: exp.Expr) -> References:
             tables.add(tuple(part.name for part in node.parts))
         elif isinstance(node, exp.Func):
             functions.add(written_name(node))
-    return References(frozenset(tables), frozenset(readers), frozenset(functions) - {""})
+    return References(frozenset(tables), frozenset(readers), frozenset(functions) - {""}, tuple(unnamed_items(query)))
+
+
+def unnamed_items(query: exp.Expr) -> list[str]:
+    """Texts of the select items below the outermost SELECT whose column has no name but what DuckDB gives it."""
+    found: dict[str, None] = {}
+    for select in query.find_all(exp.Select):
+        for item in select.expressions:
+            field = isinstance(item, exp.Dot) and not isinstance(item.expression, exp.Func)
+            named = isinstance(item, exp.Alias | exp.Column | exp.Star) or field
+            if select is not query and not named:
+                found[written(item)] = None
+    return list(found)

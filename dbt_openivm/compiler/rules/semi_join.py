@@ -188,7 +188,7 @@ def by_row(join: SemiJoin, changes: list[Fragment], context: Context, forms: For
     values += exact_keys(values, [left_types(join).get(column, "") for column in read])
     names = [f"openivm_key_{index}" for index in range(len(values))]
     items = [sql.named(value.copy(), name) for value, name in zip(values, names, strict=True)]
-    distinct = sql.select(sql.at_least_one(items), [s.copy() for s in rows.sources])
+    distinct = sql.select(sql.at_least_one(items), [sql.placeable(source) for source in rows.sources])
     distinct.set("distinct", exp.Distinct())
     kept = context.keep(distinct, "touched", "find the touched keys")
 

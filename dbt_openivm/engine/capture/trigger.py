@@ -97,7 +97,8 @@ class TriggerCapture(Capture):
         """What triggers have logged since the last capture."""
         if self.session.execute(f"SELECT count(*) FROM {base.objects['delta'].sql}") == [(0,)]:
             return Unnumbered(0, 0)  # an empty log, the usual case, shows in the table's metadata
-        [(added, removed)] = self.session.execute(f"SELECT {unnumbered_columns(base)}")
+        [row] = self.session.execute(f"SELECT {unnumbered_columns(base)}")
+        added, removed = added_and_removed(*row)
         return Unnumbered(int(added), int(removed))
 
     def is_whole(self, base: Base) -> bool:
@@ -165,11 +166,17 @@ def _table(base: Base) -> RelationName:
 
 
 def unnumbered_columns(base: Base) -> str:
-    """SQL after SELECT of one row: the logged rows without a batch number that were added, and removed."""
-    return (
-        "count(*) FILTER (WHERE openivm_multiplicity > 0), count(*) FILTER (WHERE openivm_multiplicity < 0) "
-        f"FROM {base.objects['delta'].sql} WHERE openivm_batch IS NULL"
-    )
+    """SQL after SELECT of one row: how many logged rows have no batch number, and the sum of their multiplicities.
+
+    Two filtered counts would say `added_and_removed` at once, and take DuckDB twice as long to plan.
+    """
+    return f"count(*), sum(openivm_multiplicity) FROM {base.objects['delta'].sql} WHERE openivm_batch IS NULL"
+
+
+def added_and_removed(rows: int, balance: int | None) -> tuple[int, int]:
+    """From how many rows triggers logged, each of multiplicity 1 or -1, and their sum."""
+    added = (int(rows) + int(balance or 0)) // 2
+    return added, int(rows) - added
 
 
 def _trigger_name(base: Base, event: str) -> str:
