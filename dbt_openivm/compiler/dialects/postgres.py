@@ -1,0 +1,84 @@
+"""PostgreSQL, from version 15 on."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from sqlglot import exp
+from sqlglot.dialects.dialect import Dialect
+from sqlglot.errors import ErrorLevel
+from sqlglot.generators.postgres import PostgresGenerator
+
+from dbt_openivm.compiler.dialects.types import ANY_LENGTH, ANY_PRECISION
+
+EXACT_TEXT = "CAST({} AS TEXT) COLLATE \"C\""
+"""Tells apart all texts, whatever the collation takes for equal; NaN is one value, and -0 has its sign."""
+
+
+class Generator(PostgresGenerator):
+    """sqlglot's generator, with what it would write in other words than are meant."""
+
+    TYPE_MAPPING: ClassVar = {**PostgresGenerator.TYPE_MAPPING, exp.DType.INT128: "NUMERIC"}
+    TRANSFORMS: ClassVar = {
+        **PostgresGenerator.TRANSFORMS,
+        exp.AnyValue: lambda self, node: f"(ARRAY_AGG({self.sql(node, 'this')}))[1]",
+        exp.Max: lambda self, node: self.func("MAX", node.this),
+        exp.Min: lambda self, node: self.func("MIN", node.this),
+        exp.Div: lambda self, node: self.binary(node, "/"),
+        exp.Mod: lambda self, node: self.binary(node, "%"),
+    }
+
+    def nullsafeeq_sql(self, node: exp.NullSafeEQ) -> str:
+        """Unlike IS NOT DISTINCT FROM, an equality that joins can hash and indexes can find; arrays hold NULLs."""
+        return f"ARRAY[{self.sql(node, 'this')}] = ARRAY[{self.sql(node, 'expression')}]"
+
+    def bracket_sql(self, node: exp.Bracket) -> str:
+        if isinstance(node.this, exp.ArrayAgg | exp.List) or node.this.name.lower() == "list":
+            [part] = node.this.expressions or [node.this.this]
+            return f"(ARRAY_AGG({self.sql(part)}))[1]"
+        return super().bracket_sql(node)
+
+    def ignorenulls_sql(self, node: exp.IgnoreNulls) -> str:
+        """DuckDB's any_value() is one; the compiler only asks for it where all values are equal."""
+        return self.sql(node, "this") if isinstance(node.this, exp.AnyValue) else super().ignorenulls_sql(node)
+
+    def anonymous_sql(self, node: exp.Anonymous) -> str:
+        name = node.name.lower()
+        if name == "encode" and len(node.expressions) == 1:
+            return EXACT_TEXT.format(self.sql(node.expressions[0]))
+        if name == "signbit":
+            return f"CAST({self.sql(node.expressions[0])} AS TEXT) LIKE '-%'"
+        return super().anonymous_sql(node)
+
+    def encode_sql(self, node: exp.Encode) -> str:
+        return EXACT_TEXT.format(self.sql(node, "this"))
+
+    def generateseries_sql(self, node: exp.GenerateSeries) -> str:
+        """``range(n)`` is the only one that the compiler writes, for n copies."""
+        return f"GENERATE_SERIES(1, {self.sql(node, 'end')})"
+
+    def ordered_sql(self, node: exp.Ordered) -> str:
+        if node.args.get("with_fill") is not None:  # the mark of NULLS LAST, see `reading.Parser`
+            node = node.copy()
+            node.set("with_fill", None)
+            node.set("nulls_first", False)
+        return super().ordered_sql(node)
+
+    def datatype_sql(self, node: exp.DataType) -> str:
+        parameters = [one.name for one in node.expressions]
+        if node.this == exp.DType.DECIMAL and parameters[:1] == [str(ANY_PRECISION)]:
+            return "NUMERIC"
+        if node.this in (exp.DType.TEXT, exp.DType.VARCHAR) and parameters:
+            return "VARCHAR" if parameters == [str(ANY_LENGTH)] else f"VARCHAR({parameters[0]})"
+        if node.this == exp.DType.VARCHAR:
+            return "TEXT"
+        return super().datatype_sql(node)
+
+
+class PostgresWriter:
+    name = "postgres"
+
+    def tree(self, expression: exp.Expr) -> str:
+        dialect = Dialect.get_or_raise("postgres")
+        generator = Generator(dialect=dialect, comments=False, unsupported_level=ErrorLevel.RAISE)
+        return generator.generate(expression)
