@@ -13,5 +13,5 @@
 SELECT
   CASE WHEN part * {{ step.share }} <= whole THEN greatest(part, 1) ELSE 0 END,
   CASE WHEN part * {{ step.share }} <= whole THEN 0 ELSE part END
-FROM (SELECT (SELECT count(*) FROM {{ step.part }}) AS part, (SELECT count(*) FROM {{ step.whole }}) AS whole) AS openivm_sizes
+FROM (SELECT (SELECT count(*) FROM {{ step.part }}) AS part, (SELECT count(*) FROM {{ step.whole }}) AS whole)
 {%- endmacro -%}

@@ -24,6 +24,7 @@ class Generator(PostgresGenerator):
         exp.AnyValue: lambda self, node: f"(ARRAY_AGG({self.sql(node, 'this')}))[1]",
         exp.Max: lambda self, node: self.func("MAX", node.this),
         exp.Min: lambda self, node: self.func("MIN", node.this),
+        exp.Explode: lambda self, node: self.sql(node, "this"),  # of a series, which is a set of rows by itself
         exp.Div: lambda self, node: self.binary(node, "/"),
         exp.Mod: lambda self, node: self.binary(node, "%"),
     }

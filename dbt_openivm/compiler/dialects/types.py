@@ -43,7 +43,10 @@ PLAIN = {
 
 PREDICATES = (exp.Predicate, exp.Connector, exp.Not, exp.Boolean, exp.LogicalAnd, exp.LogicalOr, exp.Exists)
 SAME = (exp.Paren, exp.Neg, exp.Abs, exp.Min, exp.Max, exp.AnyValue, exp.Filter, exp.Distinct, exp.Nullif, exp.IgnoreNulls)
-TEXTS = (exp.Lower, exp.Upper, exp.Trim, exp.Substring, exp.DPipe)
+TEXTS = (
+    exp.Lower, exp.Upper, exp.Trim, exp.Substring, exp.DPipe, exp.MD5, exp.Replace, exp.Left, exp.Right, exp.Initcap,
+    exp.Pad, exp.Reverse, exp.SplitPart, exp.Chr, exp.Translate, exp.Repeat, exp.Concat, exp.ConcatWs, exp.GroupConcat,
+)  # fmt: skip
 RANKS = (exp.RowNumber, exp.Rank, exp.DenseRank)
 
 
@@ -177,7 +180,7 @@ def other(value: exp.Expr, scope: Scope) -> str:
         return common([infer(part, scope) for part in (value.this, *value.expressions)])
     if isinstance(value, TEXTS):
         return "VARCHAR"
-    if isinstance(value, exp.Length):
+    if isinstance(value, exp.Length | exp.StrPosition | exp.Ascii | exp.Unicode):
         return "INTEGER"
     if isinstance(value, exp.Window):
         return "BIGINT" if isinstance(value.this, RANKS) else infer(value.this, scope)
