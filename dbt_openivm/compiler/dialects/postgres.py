@@ -39,6 +39,12 @@ class Generator(PostgresGenerator):
             return f"(ARRAY_AGG({self.sql(part)}))[1]"
         return super().bracket_sql(node)
 
+    def subquery_sql(self, node: exp.Subquery, sep: str = " AS ") -> str:
+        """Before version 16 a subquery in FROM must have an alias."""
+        written = super().subquery_sql(node, sep)
+        named = node.alias or not isinstance(node.parent, exp.From | exp.Join)
+        return written if named else f"{written} AS openivm_rows"
+
     def ignorenulls_sql(self, node: exp.IgnoreNulls) -> str:
         """DuckDB's any_value() is one; the compiler only asks for it where all values are equal."""
         return self.sql(node, "this") if isinstance(node.this, exp.AnyValue) else super().ignorenulls_sql(node)

@@ -290,19 +290,35 @@ def in_notation(tree: exp.Query) -> exp.Query:
     for node in found.find_all(exp.Div):
         node.set("typed", False)
         node.set("safe", False)
-    for node in list(found.find_all(exp.LogicalAnd, exp.LogicalOr)):  # DuckDB's are written with a cast
+    for query in [found, *found.find_all(exp.Query)]:
+        name_order(query)
+    for node in inner_first(found, exp.LogicalAnd, exp.LogicalOr):  # DuckDB's are written with a cast
         name = "bool_and" if isinstance(node, exp.LogicalAnd) else "bool_or"
         node.replace(exp.Anonymous(this=name, expressions=[node.this]))
-    for node in list(found.find_all(exp.Is)):
+    for node in inner_first(found, exp.Is):
         if node.args.get("negate"):
             node.set("negate", None)
             node.replace(exp.Not(this=node.copy()))
-    for node in list(found.find_all(exp.NullSafeEQ)):
+    for node in inner_first(found, exp.NullSafeEQ):
         # what the compiler itself writes so compares a value with itself at another time
         node.replace(exp.Not(this=exp.Paren(this=exp.NullSafeNEQ(this=node.this, expression=node.expression))))
     for kind in list(found.find_all(exp.DataType)):
         kind.replace(noted(kind))
     return found
+
+
+def inner_first(tree: exp.Expr, *kinds: type[exp.Expr]) -> list[exp.Expr]:
+    return list(tree.find_all(*kinds))[::-1]
+
+
+def name_order(query: exp.Expr) -> None:
+    """In ORDER BY a name means an item of the select list first."""
+    order = query.args.get("order")
+    names = query.named_selects if isinstance(query, exp.Query) else []
+    for item in order.expressions if order else ():
+        column = item.this
+        if isinstance(column, exp.Column) and not column.table and names.count(column.name) == 1:
+            column.replace(exp.Literal.number(names.index(column.name) + 1))
 
 
 def same(tree: exp.Query, notation: str, dialect: str, writer: Writer) -> None:

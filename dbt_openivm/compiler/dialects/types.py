@@ -50,6 +50,15 @@ TEXTS = (
 RANKS = (exp.RowNumber, exp.Rank, exp.DenseRank)
 
 
+TIMES = ("DATE", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE", "INTERVAL")
+TIME_RESULTS = {
+    (exp.Add, "DATE", "INTEGER"): "DATE", (exp.Sub, "DATE", "INTEGER"): "DATE", (exp.Sub, "DATE", "DATE"): "INTEGER",
+    **{(kind, left, "INTERVAL"): left for kind in (exp.Add, exp.Sub) for left in TIMES[1:]},
+    **{(kind, "DATE", "INTERVAL"): "TIMESTAMP" for kind in (exp.Add, exp.Sub)},
+    **{(exp.Sub, left, left): "INTERVAL" for left in TIMES[1:]},
+}  # fmt: skip
+
+
 def decimal(scale: int) -> str:
     return f"DECIMAL({ANY_PRECISION},{scale})"
 
@@ -83,6 +92,8 @@ def type_of(kind: exp.DataType) -> str:
     if kind.this == exp.DType.DECIMAL:
         wide = not parameters or parameters == [ANY_PRECISION, ANY_PRECISION]
         return NUMERIC if wide else f"DECIMAL({parameters[0]},{[*parameters, 0][1]})"
+    if kind.this in (exp.DType.CHAR, exp.DType.BPCHAR):
+        return f"CHAR({parameters[0]})" if parameters else ""
     if kind.this in (exp.DType.VARCHAR, exp.DType.TEXT):
         return f"VARCHAR({parameters[0]})" if parameters else "VARCHAR"
     return "" if parameters else PLAIN.get(kind.this, "")
@@ -180,6 +191,10 @@ def other(value: exp.Expr, scope: Scope) -> str:
         return common([infer(part, scope) for part in (value.this, *value.expressions)])
     if isinstance(value, TEXTS):
         return "VARCHAR"
+    if isinstance(value, exp.Round | exp.Floor | exp.Ceil):
+        return rounded(value, infer(value.this, scope))
+    if isinstance(value, exp.Interval):
+        return "INTERVAL"
     if isinstance(value, exp.Length | exp.StrPosition | exp.Ascii | exp.Unicode):
         return "INTEGER"
     if isinstance(value, exp.Window):
@@ -187,6 +202,14 @@ def other(value: exp.Expr, scope: Scope) -> str:
     if isinstance(value, exp.Lag | exp.Lead | exp.FirstValue | exp.LastValue):
         return infer(value.this, scope)
     return ""
+
+
+def rounded(value: exp.Expr, type_: str) -> str:
+    places = value.args.get("decimals")
+    if places is None:
+        return "DOUBLE" if type_ in (*INTEGERS, *FLOATS) else decimal(0) if is_number(type_) else ""
+    is_exact = is_number(type_) and type_ not in FLOATS
+    return decimal(int(places.name)) if is_exact and isinstance(places, exp.Literal) and places.is_int else ""
 
 
 def number(digits: str) -> str:
@@ -209,6 +232,8 @@ def sum_of(type_: str) -> str:
 def arithmetic(value: exp.Expr, left: str, right: str) -> str:
     left = right if left in (NULL, STRING) else left
     right = left if right in (NULL, STRING) else right
+    if left in TIMES or right in TIMES:
+        return TIME_RESULTS.get((type(value), left, "INTEGER" if right in INTEGERS else right), "")
     if not (is_number(left) and is_number(right)):
         return ""
     if left in FLOATS or right in FLOATS:
