@@ -10,6 +10,7 @@ from dbt_openivm.errors import InternalError
 
 CREATE_TABLE, CREATE_VIEW, CREATE_TEMPORARY = "create table", "create view", "create temporary table"
 CREATE_FUNCTION, CREATE_TRIGGER = "create function", "create trigger"
+INDEX, ANALYZE = "create index", "analyze"
 INSERT, UPDATE, DELETE, MERGE, DROP, COUNT = "insert", "update", "delete", "merge", "drop", "count"
 CREATES = (CREATE_TABLE, CREATE_VIEW, CREATE_TEMPORARY, CREATE_FUNCTION)
 
@@ -34,6 +35,8 @@ class Effect:
 EFFECTS: Mapping[str, Effect] = {
     "ivm_create_state": Effect(CREATE_TABLE, "target", query=True),
     "ivm_drop": Effect(DROP, "name", there=False),
+    "ivm_index_state": Effect(INDEX, "target"),
+    "ivm_analyze": Effect(ANALYZE, "target"),
     "ivm_fill_state": Effect(INSERT, "target", query=True),
     "ivm_check_isolation": Effect(COUNT, None),
     "ivm_log_function": Effect(CREATE_FUNCTION, "function"),

@@ -14,7 +14,9 @@ from typing import Any
 from dbt_openivm.compiler import publish
 from dbt_openivm.compiler.dialects.language import Language
 from dbt_openivm.compiler.full import FullProgram
-from dbt_openivm.compiler.plan import PlanNode, RefreshPlan, Step, Target
+from dbt_openivm.compiler.grouped import GroupedProgram
+from dbt_openivm.compiler.keyed import KeyedProgram
+from dbt_openivm.compiler.plan import NodeProgram, PlanNode, RefreshPlan, Step, Target
 from dbt_openivm.compiler.rules import SourceState
 from dbt_openivm.compiler.split import node_key
 from dbt_openivm.engine import effects
@@ -108,6 +110,7 @@ class SelfRun:
         for node in self.plan.nodes:
             target = self.target(node)
             steps = publish.build(node.program, states, target)
+            steps += self.language.built(target.data, key_columns(node.program))
             if target.publish:
                 steps.append(create_log(target.log, target.visible))
             if node.number is None:
@@ -201,6 +204,13 @@ class SelfRun:
     def verbatim(self, node: PlanNode | None) -> str | None:
         """The user's own text, where it is a query of the node's steps."""
         return node.program.state_query({}) if node is not None and isinstance(node.program, FullProgram) else None
+
+
+def key_columns(program: NodeProgram) -> list[str]:
+    """The columns of a state by which its rows are found; none where there are no such."""
+    if isinstance(program, GroupedProgram | KeyedProgram):
+        return publish.column_list(list(program.key_columns.values()))
+    return []
 
 
 def create_log(log: str, source: str) -> Step:

@@ -49,6 +49,14 @@ class Language:
         """
         return []
 
+    def built(self, target: str, keys: Sequence[str]) -> list[Step]:  # noqa: ARG002
+        """Have a new state found by its keys.
+
+        Args:
+            keys: columns of the state; none where its rows have no keys.
+        """
+        return []
+
     def promised(self) -> list[Step]:
         """Check what a refresh relies on besides the facts."""
         return []
@@ -74,6 +82,10 @@ class Postgres(Language):
             arguments = {**function, "trigger": names[event], "event": event}
             steps.append(Step("ivm_log_trigger", arguments, f"log every {event} of {table}"))
         return steps
+
+    def built(self, target: str, keys: Sequence[str]) -> list[Step]:
+        index = Step("ivm_index_state", {"target": target, "columns": list(keys)}, "index the state by its keys")
+        return [*([index] if keys else []), Step("ivm_analyze", {"target": target}, "take statistics of the state")]
 
     def promised(self) -> list[Step]:
         """All statements must see one state of the tables and their logs."""
