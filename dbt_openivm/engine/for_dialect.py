@@ -121,9 +121,7 @@ def facts_of(given: GivenFacts, columns: Types) -> CompileFacts:
         foreign = tuple(ForeignKey(one.columns, keys[one.parent], one.parent_columns) for one in table.foreign_keys)
         listed = tuple(Column(name, type_) for name, type_ in columns[table.name].items())
         key = relation_key(table.name)
-        relations_[key] = Relation(
-            key, sql_of(table.name), listed, unique_keys=table.unique_keys, foreign_keys=foreign
-        )
+        relations_[key] = Relation(key, sql_of(table.name), listed, unique_keys=table.unique_keys, foreign_keys=foreign)
     return CompileFacts(
         relations=relations_,
         search_path=(HOME,),
@@ -145,9 +143,7 @@ def read_tables(given: GivenFacts, facts: CompileFacts, reading: Reading) -> dic
     """
     by_key = {relation_key(table.name): table for table in given.tables.values()}
     if relation_key(given.view) in by_key:
-        raise ConfigError(
-            f"facts.view: the name of the table facts.schemas.{by_key[relation_key(given.view)].label}"
-        )
+        raise ConfigError(f"facts.view: the name of the table facts.schemas.{by_key[relation_key(given.view)].label}")
     found = {name: facts.resolve(name) for name in reading.tables}
     unknown = sorted(dotted(name) for name, relation in found.items() if relation is None)
     if unknown:
@@ -181,7 +177,9 @@ def analysed(sql: str, reading: Reading, facts: CompileFacts, columns: Types) ->
         return in_full(analysis, sql, reason), facts
     joins = [one for one in (analysis.typed or analysis.operator).walk() if isinstance(one, OuterJoin)]
     if any(join.types is None for join in joins):
-        reason = f"an outer join of columns whose types are not known is not maintained incrementally on {facts.dialect}"
+        reason = (
+            f"an outer join of columns whose types are not known is not maintained incrementally on {facts.dialect}"
+        )
         return in_full(analysis, sql, reason), facts
     return analysis, settled
 

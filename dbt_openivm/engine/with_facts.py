@@ -119,9 +119,7 @@ def compiled(
         raise ConfigError("\n".join(f"facts.schemas.{label}: a table that the query does not read" for label in unread))
     reason = plan.reason if plan.refresh_type == FULL_REFRESH else cheaper(tables.values())
     full = plan.refresh_type == FULL_REFRESH or reason is not None
-    program = SelfRun(
-        partial(relations, session), plan, given, {key: tables[key] for key in read}, renderer, full
-    )
+    program = SelfRun(partial(relations, session), plan, given, {key: tables[key] for key in read}, renderer, full)
     return answer(program, reason)
 
 

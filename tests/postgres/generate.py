@@ -199,7 +199,9 @@ class Generator:
     def first_rows(self, depth: int) -> tuple[str, list[Column]]:
         query, columns = self.bag(depth)
         self.case.loose |= any(column.loose for column in columns)
-        order = ", ".join(f"{index + 1}{self.chance.choice(['', ' DESC', ' NULLS FIRST'])}" for index in range(len(columns)))
+        order = ", ".join(
+            f"{index + 1}{self.chance.choice(['', ' DESC', ' NULLS FIRST'])}" for index in range(len(columns))
+        )
         return f"{query} ORDER BY {order} LIMIT {self.chance.randint(1, 4)}", columns
 
     # --- expressions -------------------------------------------------------------------------------------------------
@@ -267,7 +269,9 @@ class Generator:
         if value.kind in ("int", "num", "float", "wide"):
             sums = [(f"sum({value.name})", "wide"), (f"avg({value.name})", "wide"), (f"sum({value.name})", "wide")]
             calls += sums * 2
-            calls += [(f"stddev({value.name})", "wide"), (f"var_pop({value.name})", "wide")] if value.kind == "int" else []
+            calls += (
+                [(f"stddev({value.name})", "wide"), (f"var_pop({value.name})", "wide")] if value.kind == "int" else []
+            )
         if value.kind not in ("bool", "wide"):
             self_ = self.chance.choice(["min", "max"])
             calls += [(f"{self_}({value.name})", value.kind)] * 2

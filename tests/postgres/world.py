@@ -74,6 +74,23 @@ class World:
         assert types(self.con, self.view) == types(self.con, f"({self.query}) AS q")
         assert bag_difference(self.con, f"SELECT * FROM {self.view}", self.query, self.close) == ([], [])
 
+    def check_published(self, before: str) -> None:
+        """The view's log holds exactly new rows less old rows, told apart by their text.
+
+        Args:
+            before: a table of the old rows.
+        """
+        [name] = [parse_name(self.answer["view"]) or []]
+        log = ".".join(map(quote, [*name[:-1], f"openivm_delta_{name[-1]}"]))
+        described = self.con.execute(f"SELECT * FROM {self.view} LIMIT 0").description or []
+        columns = ", ".join(f'CAST({quote(c.name)} AS text) COLLATE "C" AS {quote(c.name)}' for c in described)
+        keys = ", ".join(str(index + 1) for index in range(len(described)))
+        logged = f"SELECT {columns}, sum(openivm_multiplicity) AS w FROM {log} GROUP BY {keys}"
+        both = f"SELECT *, 1 AS w FROM {self.view} UNION ALL SELECT *, -1 FROM {before}"
+        net = f"SELECT {columns}, sum(w) AS w FROM ({both}) AS z GROUP BY {keys} HAVING sum(w) <> 0"
+        wrong = f"(({logged}) EXCEPT ALL ({net})) UNION ALL (({net}) EXCEPT ALL ({logged}))"
+        assert self.con.execute(wrong).fetchall() == []
+
 
 def types(con: psycopg.Connection, source: str) -> list[Row]:
     """Name and type, with its modifier, of each column."""
@@ -86,8 +103,7 @@ def bag_difference(con: psycopg.Connection, one: str, other: str, close: float) 
     # OFFSET 0: what the texts are of is computed as the query would by itself
     sides = [f"SELECT CAST(q AS TEXT) AS t FROM (SELECT * FROM ({query}) AS o OFFSET 0) AS q" for query in (one, other)]
     first, second = (
-        [row[0] for row in con.execute(f"{a} EXCEPT ALL {b} ORDER BY 1").fetchall()]
-        for a, b in (sides, sides[::-1])
+        [row[0] for row in con.execute(f"{a} EXCEPT ALL {b} ORDER BY 1").fetchall()] for a, b in (sides, sides[::-1])
     )
     if len(first) == len(second) and first:
         described = con.execute(f"SELECT * FROM ({one}) AS q LIMIT 0").description or []

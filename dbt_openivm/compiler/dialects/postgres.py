@@ -11,7 +11,7 @@ from sqlglot.generators.postgres import PostgresGenerator
 
 from dbt_openivm.compiler.dialects.types import ANY_LENGTH, ANY_PRECISION
 
-EXACT_TEXT = "CAST({} AS TEXT) COLLATE \"C\""
+EXACT_TEXT = 'CAST({} AS TEXT) COLLATE "C"'
 """Tells apart all texts, whatever the collation takes for equal; NaN is one value, and -0 has its sign."""
 
 

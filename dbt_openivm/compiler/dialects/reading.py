@@ -332,4 +332,6 @@ def same(tree: exp.Query, notation: str, dialect: str, writer: Writer) -> None:
         raise refuse(f"a query that sqlglot cannot read again ({error})", dialect) from error
     if found != expected:
         start = next((at for at, (a, b) in enumerate(zip(found, expected, strict=False)) if a != b), 0)
-        raise refuse(f"a construct that sqlglot reads in another sense: {expected[max(start - 30, 0) : start + 30]!r}", dialect)
+        raise refuse(
+            f"a construct that sqlglot reads in another sense: {expected[max(start - 30, 0) : start + 30]!r}", dialect
+        )

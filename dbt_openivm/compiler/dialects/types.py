@@ -42,7 +42,18 @@ PLAIN = {
 }  # fmt: skip
 
 PREDICATES = (exp.Predicate, exp.Connector, exp.Not, exp.Boolean, exp.LogicalAnd, exp.LogicalOr, exp.Exists)
-SAME = (exp.Paren, exp.Neg, exp.Abs, exp.Min, exp.Max, exp.AnyValue, exp.Filter, exp.Distinct, exp.Nullif, exp.IgnoreNulls)
+SAME = (
+    exp.Paren,
+    exp.Neg,
+    exp.Abs,
+    exp.Min,
+    exp.Max,
+    exp.AnyValue,
+    exp.Filter,
+    exp.Distinct,
+    exp.Nullif,
+    exp.IgnoreNulls,
+)
 TEXTS = (
     exp.Lower, exp.Upper, exp.Trim, exp.Substring, exp.DPipe, exp.MD5, exp.Replace, exp.Left, exp.Right, exp.Initcap,
     exp.Pad, exp.Reverse, exp.SplitPart, exp.Chr, exp.Translate, exp.Repeat, exp.Concat, exp.ConcatWs, exp.GroupConcat,
