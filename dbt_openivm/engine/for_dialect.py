@@ -6,6 +6,7 @@ the writer cannot say in the engine's words is computed in full, from the text a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -30,6 +31,9 @@ from dbt_openivm.names import PREFIX, dotted
 HOME = ("memory", "main")
 """Where the compiler believes that a name of one part lies."""
 AGGREGATES = frozenset({"sum", "avg", "min", "max", "count", "bool_and", "bool_or", "every"})
+
+USER_TYPE = re.compile(r'[\w".]+(\[\])?')
+"""The name of a type that somebody made, of which nothing is known."""
 
 Types = Mapping[Name, Mapping[str, str]]
 """Types of columns in the compiler's notation, by the name of the table as it is given."""
@@ -105,10 +109,12 @@ def noted_types(given: GivenFacts) -> Types:
         noted[table.name] = {}
         for column, type_ in table.columns.items():
             try:
-                kind = exp.DataType.build(type_, dialect=given.dialect, udt=True)
+                kind = exp.DataType.build(type_, dialect=given.dialect)
                 noted[table.name][column] = types.type_of(types.noted(kind))
             except SqlglotError:
-                problems.append(f"facts.schemas.{table.label}.{column}: {given.dialect} has no type {type_}")
+                noted[table.name][column] = ""
+                if not USER_TYPE.fullmatch(type_):
+                    problems.append(f"facts.schemas.{table.label}.{column}: {given.dialect} has no type {type_}")
     if problems:
         raise ConfigError("\n".join(problems))
     return noted

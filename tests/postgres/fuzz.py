@@ -10,6 +10,7 @@ import random
 import sys
 import time
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import psycopg
@@ -82,10 +83,8 @@ def try_case(con: psycopg.Connection, seed: str, tally: Tally) -> None:
 
 def attempt(con: psycopg.Connection, statement: str) -> None:
     """A change may be out of range."""
-    try:
+    with suppress(psycopg.DataError):
         con.execute(statement)
-    except psycopg.DataError:
-        pass
 
 
 def round_of(world: World, case: Case, tally: Tally, changes: list[str]) -> None:

@@ -92,7 +92,7 @@ VIEWS: dict[str, tuple[str, str, Mapping[str, Mapping[str, str]]]] = {
     ),
     "case": (
         "AGGREGATE_GROUP",
-        "SELECT CASE WHEN x > 1 THEN 'big' ELSE 'small' END AS c, count(*) AS n FROM t GROUP BY CASE WHEN x > 1 THEN 'big' ELSE 'small' END",
+        "SELECT CASE WHEN x > 1 THEN 'big' ELSE 'small' END AS c, count(*) AS n FROM t GROUP BY 1",
         T,
     ),
     "ordinal": ("AGGREGATE_GROUP", "SELECT k, count(*) FROM t GROUP BY 1 ORDER BY 2", T),
@@ -174,8 +174,10 @@ def test_every_way_to_change_a_table_is_logged(con: psycopg.Connection) -> None:
     for statement_ in (
         "INSERT INTO t VALUES (1, 1), (2, 2), (NULL, 3)",
         "INSERT INTO t VALUES (2, 5), (3, 7) ON CONFLICT (k) DO UPDATE SET x = t.x + excluded.x",
-        "MERGE INTO t USING (VALUES (1), (9)) AS n (k) ON t.k = n.k WHEN MATCHED THEN DELETE "
-        "WHEN NOT MATCHED THEN INSERT VALUES (n.k, 0)",
+        (
+            "MERGE INTO t USING (VALUES (1), (9)) AS n (k) ON t.k = n.k WHEN MATCHED THEN DELETE "
+            "WHEN NOT MATCHED THEN INSERT VALUES (n.k, 0)"
+        ),
         "WITH gone AS (DELETE FROM t WHERE k = 9 RETURNING k) INSERT INTO t SELECT k + 10, 1 FROM gone",
         "TRUNCATE t",
     ):
@@ -236,8 +238,9 @@ NUMBERS = {
 
 @pytest.mark.parametrize("column", ["d", "r", "s", "u", "b"])
 def test_numbers_leave_no_trace(con: psycopg.Connection, column: str) -> None:
-    """NaN, infinity, huge numbers and scales come and go."""
-    calls = ", ".join(f"{call}({column}) AS {call}_" for call in ("sum", "avg", "min", "max", "count"))
+    """NaN, infinity, huge numbers and scales come and go. (PostgreSQL itself has no average of 1e300 and 1.)"""
+    functions = ("sum", "min", "max", "count", *(["avg"] if column != "d" else []))
+    calls = ", ".join(f"{call}({column}) AS {call}_" for call in functions)
     world = build(con, f"SELECT k, {calls} FROM n GROUP BY k", NUMBERS)
     strange = {
         "d": ["'NaN'", "'Infinity'", "'-Infinity'", "1e300", "-1e300", "1e-300"],
@@ -252,7 +255,7 @@ def test_numbers_leave_no_trace(con: psycopg.Connection, column: str) -> None:
         for _ in range(2):
             con.execute(f"INSERT INTO n (k, {column}) VALUES (1, {value}), (2, {value})")
             world.refresh()
-        con.execute(f"DELETE FROM n WHERE {column} = {value}::{NUMBERS['n'][column]}")
+        con.execute(f"DELETE FROM n WHERE {column} = CAST({value} AS {NUMBERS['n'][column]})")
         world.refresh()
 
 
@@ -331,9 +334,9 @@ REFUSED = {
     "SELECT k, (SELECT y FROM u WHERE u.k = t.k) AS y FROM t": "a scalar subquery that may have several rows",
     "SELECT k, array_agg(x) AS a FROM t GROUP BY k": "an aggregate over rows in any order",
     "SELECT x % 2 AS k, sum(x) AS s FROM t GROUP BY k": "the name of a column and of another expression",
-    "SELECT k, x FROM t TABLESAMPLE SYSTEM (10)": "TableSample",
-    "SELECT k FROM t FOR UPDATE": "Lock",
-    "SELECT k FROM ONLY t": "reads in another sense",
+    "SELECT k, x FROM t TABLESAMPLE SYSTEM (10)": "Table with SAMPLE",
+    "SELECT k FROM t FOR UPDATE": "Select with LOCKS",
+    "SELECT k FROM ONLY t": "Table with ONLY",
 }
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import sqlglot
 from sqlglot import exp
 from sqlglot.errors import OptimizeError, SqlglotError
+from sqlglot.optimizer.normalize_identifiers import normalize_identifiers
 from sqlglot.optimizer.qualify import qualify
 from sqlglot.schema import MappingSchema
 
@@ -54,6 +55,19 @@ FUNCTION_NAMES = frozenset({"every", "gcd", "lcm", "make_date", "make_time", "bt
 """Those of `FUNCTIONS` for which sqlglot has no word."""
 ORDERED = (exp.GroupConcat, exp.ArrayAgg)
 """Aggregates whose value depends on the order of rows: they pass with an ORDER BY."""
+
+PARTS: Mapping[type[exp.Expr], frozenset[str]] = {
+    exp.Select: frozenset(
+        {"expressions", "from_", "joins", "where", "group", "having", "distinct", "order", "limit", "offset", "with_"}
+    ),
+    exp.Table: frozenset({"this", "db", "catalog", "alias"}),
+    exp.Join: frozenset({"this", "on", "using", "side", "kind"}),
+    exp.Subquery: frozenset({"this", "alias"}),
+    exp.CTE: frozenset({"this", "alias"}),
+    exp.Group: frozenset({"expressions"}),
+    exp.Ordered: frozenset({"this", "desc", "nulls_first"}),
+}
+"""What such a node may have: other parts get lost on the way, as the ONLY of a table does."""
 
 CLOCK = (exp.CurrentDate, exp.CurrentTime, exp.CurrentTimestamp, exp.Localtime, exp.Localtimestamp)
 CLOCK_NAMES = frozenset({"now", "clock_timestamp", "statement_timestamp", "transaction_timestamp", "timeofday"})
@@ -155,8 +169,12 @@ def shown(node: exp.Expr, dialect: str) -> str:
 
 def refuse_form(node: exp.Expr, dialect: str) -> None:
     """Constructs that pass in some forms only."""
-    what = None
-    if isinstance(node, exp.Table) and not isinstance(node.this, exp.Identifier):
+    parts = PARTS.get(type(node), frozenset(node.args))
+    more = [name for name, value in node.args.items() if value and name not in parts]
+    what = f"{type(node).__name__} with {', '.join(more).upper()}" if more else None
+    if what is not None:
+        pass
+    elif isinstance(node, exp.Table) and not isinstance(node.this, exp.Identifier):
         what = "a function in FROM"
     elif isinstance(node, exp.With) and node.recursive:
         what = "a recursive query"
@@ -221,8 +239,6 @@ def normalise_names(tree: exp.Expr, dialect: str, tables: Mapping[tuple[str, ...
     Raises:
         RefusedError: the query or its tables have such names.
     """
-    from sqlglot.optimizer.normalize_identifiers import normalize_identifiers
-
     normalize_identifiers(tree, dialect=dialect)
     known = {part for name, columns in tables.items() for part in (*name, *columns)}
     spellings: dict[str, str] = {}
@@ -273,7 +289,7 @@ def column_names(sql: str, dialect: str, tables: Mapping[tuple[str, ...], Column
     try:
         if unnamed:
             name_items(tree, dialect)
-        normalise_names(tree, dialect, {})
+        normalize_identifiers(tree, dialect=dialect)
         return tuple(qualified(tree, dialect, tables).named_selects) if tree.is_star else tuple(tree.named_selects)
     except RefusedError as error:
         raise QueryError(

@@ -3,8 +3,8 @@ are told apart by.
 
 Types are spelled as the compiler spells DuckDB's. PostgreSQL has three that DuckDB has not:
 
-- ``DECIMAL(9999, 9999)``: numbers whose scale differs from value to value. Sums of these are not maintained by addition, since the
-  scale of what is left does not follow from the sum.
+- ``DECIMAL(9999, 9999)``: numbers whose scale differs from value to value. Sums of these are not maintained by
+  addition, since the scale of what is left does not follow from the sum.
 - ``DECIMAL(9999,s)``: a numeric without a typmod, all of whose values have the scale s.
 - ``VARCHAR(n)`` is varchar, n = `ANY_LENGTH` where it has no length; ``VARCHAR`` alone is text.
 
