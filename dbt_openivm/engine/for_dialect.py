@@ -24,7 +24,7 @@ from dbt_openivm.compiler.plan import FULL_REFRESH, RefreshPlan
 from dbt_openivm.compiler.volatile import Closure
 from dbt_openivm.engine.given_facts import GivenFacts, GivenTable, Name, key_of
 from dbt_openivm.engine.render import render
-from dbt_openivm.engine.self_run import SelfRun, cheaper, sql_of
+from dbt_openivm.engine.self_run import Answer, SelfRun, answer, cheaper, sql_of
 from dbt_openivm.errors import ConfigError, QueryError
 from dbt_openivm.names import PREFIX, dotted
 
@@ -39,8 +39,8 @@ Types = Mapping[Name, Mapping[str, str]]
 """Types of columns in the compiler's notation, by the name of the table as it is given."""
 
 
-def compile_for(sql: str, given: GivenFacts) -> tuple[SelfRun, str | None]:
-    """The program of a view on the engine of `given.dialect`, and why it computes the whole query.
+def compile_for(sql: str, given: GivenFacts) -> Answer:
+    """The statements of a view on the engine of `given.dialect`.
 
     Raises:
         ConfigError: the facts are wrong; the text names the fields.
@@ -57,16 +57,16 @@ def compile_for(sql: str, given: GivenFacts) -> tuple[SelfRun, str | None]:
     plan = finish(analysis, facts)
     reason = plan.reason or cheaper(tables.values())
     try:
-        return run(plan, given, tables, language, reason), reason
+        return written(plan, given, tables, language, reason)
     except SqlglotError as error:
         reason = f"a statement of its refresh cannot be written for {given.dialect} ({error})"
         plan = finish(in_full(analysis, sql, reason), facts)
-        return run(plan, given, tables, language, reason), reason
+        return written(plan, given, tables, language, reason)
 
 
-def run(
+def written(
     plan: RefreshPlan, given: GivenFacts, tables: Mapping[str, GivenTable], language: Language, reason: str | None
-) -> SelfRun:
+) -> Answer:
     """Raises:
     SqlglotError: some statement cannot be written.
     """
@@ -82,9 +82,7 @@ def run(
             f"facts.view: {given.dialect} would cut off the name {too_long[0]} after {language.longest_name} bytes; "
             "give the view or the table a shorter name"
         )
-    program.setup()
-    program.refresh()
-    return replace(program, temporary=set())
+    return answer(program, reason)
 
 
 def relations(query: str) -> set[Name]:

@@ -16,16 +16,26 @@ from dbt_openivm.compiler.dialects.language import Language
 from dbt_openivm.compiler.full import FullProgram
 from dbt_openivm.compiler.grouped import GroupedProgram
 from dbt_openivm.compiler.keyed import KeyedProgram
-from dbt_openivm.compiler.plan import NodeProgram, PlanNode, RefreshPlan, Step, Target
+from dbt_openivm.compiler.plan import CODES, NodeProgram, PlanNode, RefreshPlan, Step, Target
 from dbt_openivm.compiler.rules import SourceState
 from dbt_openivm.compiler.split import node_key
 from dbt_openivm.engine import effects
 from dbt_openivm.engine.cost import recompute_reason
-from dbt_openivm.engine.given_facts import EMPTY, INSERT_ONLY, MIXED, GivenFacts, GivenTable, Name, key_of
+from dbt_openivm.engine.given_facts import (
+    EMPTY,
+    INSERT_ONLY,
+    MIXED,
+    SCHEMA_VERSION,
+    GivenFacts,
+    GivenTable,
+    Name,
+    key_of,
+)
 from dbt_openivm.engine.render import Renderer
 from dbt_openivm.names import PREFIX, data_table, delta_table, dotted, node_view, quote, split_name, visible_view
 
 Statement = dict[str, Any]
+Answer = dict[str, Any]
 
 SETUP, CAPTURE, CHECK, REFRESH, CLEANUP = "setup", "capture", "check", "refresh", "cleanup"
 ROWS = {EMPTY: (0, 0), INSERT_ONLY: (1, 0), MIXED: (1, 1)}
@@ -229,3 +239,17 @@ def cheaper(tables: Iterable[GivenTable]) -> str | None:
             return None
         rows, changes = rows + table.rows, changes + (table.changes or 0)
     return recompute_reason(changes, rows)
+
+
+def answer(program: SelfRun, reason: str | None) -> Answer:
+    refresh_type = program.plan.refresh_type
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "view": dotted(program.given.view),
+        "refresh_type": {"code": CODES[refresh_type], "name": refresh_type},
+        "strategy": "full" if program.full else "incremental",
+        "reason": reason,
+        "logs": program.logs,
+        "setup": program.setup(),
+        "statements": program.refresh(),
+    }

@@ -9,23 +9,21 @@ from typing import Any
 
 from dbt_openivm.compiler.compile import analyse, finish
 from dbt_openivm.compiler.facts import CompileFacts, ForeignKey
-from dbt_openivm.compiler.plan import CODES, FULL_REFRESH, RefreshPlan
+from dbt_openivm.compiler.plan import FULL_REFRESH, RefreshPlan
 from dbt_openivm.compiler.volatile import closure
 from dbt_openivm.engine.empty_tables import create_tables, full_name
 from dbt_openivm.engine.for_dialect import compile_for
 from dbt_openivm.engine.gather import IsView, gather
-from dbt_openivm.engine.given_facts import DUCKDB, SCHEMA_VERSION, GivenFacts, GivenTable, an_object, check, key_of
+from dbt_openivm.engine.given_facts import DUCKDB, GivenFacts, GivenTable, an_object, check, key_of
 from dbt_openivm.engine.known_facts import known_facts
 from dbt_openivm.engine.planning import in_full, make_plan
 from dbt_openivm.engine.render import Renderer, render
-from dbt_openivm.engine.self_run import SelfRun, cheaper
+from dbt_openivm.engine.self_run import Answer, SelfRun, answer, cheaper
 from dbt_openivm.engine.session import DuckDBSession, Session
 from dbt_openivm.engine.syntax import relations
 from dbt_openivm.engine.types import ViewSpec
 from dbt_openivm.errors import ConfigError, QueryError
-from dbt_openivm.names import RelationName, dotted
-
-Answer = dict[str, Any]
+from dbt_openivm.names import RelationName
 
 CLOCK = "it reads the clock, and what passing time changes is found only by a refresh that knows when the last one was"
 
@@ -45,7 +43,7 @@ def compile_with_facts(sql: str, facts: Mapping[str, Any]) -> Answer:
 
     given = check(facts)
     if given.dialect != DUCKDB:
-        return answer(*compile_for(sql, given))
+        return compile_for(sql, given)
     with duckdb.connect(config={"enable_external_access": "false"}) as connection:
         session = DuckDBSession(connection)
         tables = create_tables(session, given.tables.values())
@@ -121,20 +119,6 @@ def compiled(
     full = plan.refresh_type == FULL_REFRESH or reason is not None
     program = SelfRun(partial(relations, session), plan, given, {key: tables[key] for key in read}, renderer, full)
     return answer(program, reason)
-
-
-def answer(program: SelfRun, reason: str | None) -> Answer:
-    refresh_type = program.plan.refresh_type
-    return {
-        "schema_version": SCHEMA_VERSION,
-        "view": dotted(program.given.view),
-        "refresh_type": {"code": CODES[refresh_type], "name": refresh_type},
-        "strategy": "full" if program.full else "incremental",
-        "reason": reason,
-        "logs": program.logs,
-        "setup": program.setup(),
-        "statements": program.refresh(),
-    }
 
 
 def planned(session: Session, spec: ViewSpec, facts: CompileFacts) -> RefreshPlan:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 import psycopg
@@ -13,6 +14,8 @@ from tests.postgres import server
 @pytest.fixture(scope="session")
 def where() -> Iterator[str]:
     folder = server.binaries()
+    if folder is None and os.environ.get("OPENIVM_REQUIRE_POSTGRES"):
+        pytest.fail("There are no programs of a PostgreSQL server, 15 or later, but OPENIVM_REQUIRE_POSTGRES is set.")
     if folder is None:
         pytest.skip("There are no programs of a PostgreSQL server, 15 or later (Debian: apt-get install postgresql).")
     with server.running(folder) as where:

@@ -85,6 +85,8 @@ NAMELESS = (exp.Binary, exp.Literal, exp.Neg, exp.Null, exp.Not, exp.Between, ex
 UNNAMED = "?column?"
 
 Columns = Mapping[str, str]
+PLACES = ("this", "db", "catalog")
+"""Of the parts of a table's name, the last one first."""
 
 
 class RefusedError(Exception):
@@ -135,7 +137,9 @@ def single(sql: str, dialect: str) -> exp.Query:
     if len(statements) != 1 or not isinstance(statements[0], exp.Query):
         raise QueryError("A view needs one SELECT statement.")
     statement = statements[0]
-    return statement.unnest() if isinstance(statement, exp.Subquery) else statement
+    inner = statement.unnest() if isinstance(statement, exp.Subquery) else statement
+    assert isinstance(inner, exp.Query)
+    return inner
 
 
 def base_tables(tree: exp.Expr) -> list[exp.Table]:
@@ -270,7 +274,8 @@ def qualified(tree: exp.Expr, dialect: str, tables: Mapping[tuple[str, ...], Col
     """
     schema = MappingSchema(dialect=dialect, normalize=False)
     for name, columns in tables.items():
-        table = exp.table_(*(exp.to_identifier(part, quoted=True) for part in reversed(name)))
+        parts = [exp.to_identifier(part, quoted=True) for part in name]
+        table = exp.Table(**dict(zip(PLACES, parts[::-1], strict=False)))
         schema.add_table(table, dict(columns), dialect=dialect, match_depth=False)
     try:
         found = qualify(tree, dialect=dialect, schema=schema, quote_identifiers=True, validate_qualify_columns=True)
@@ -303,9 +308,9 @@ def column_names(sql: str, dialect: str, tables: Mapping[tuple[str, ...], Column
 def in_notation(tree: exp.Query) -> exp.Query:
     """A copy without what sqlglot would write in other words for DuckDB, where it means something else."""
     found = tree.copy()
-    for node in found.find_all(exp.Div):
-        node.set("typed", False)
-        node.set("safe", False)
+    for division in found.find_all(exp.Div):
+        division.set("typed", False)
+        division.set("safe", False)
     for query in [found, *found.find_all(exp.Query)]:
         name_order(query)
     for node in inner_first(found, exp.LogicalAnd, exp.LogicalOr):  # DuckDB's are written with a cast

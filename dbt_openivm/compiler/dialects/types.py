@@ -62,7 +62,7 @@ RANKS = (exp.RowNumber, exp.Rank, exp.DenseRank)
 
 
 TIMES = ("DATE", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE", "INTERVAL")
-TIME_RESULTS = {
+TIME_RESULTS: dict[tuple[type[exp.Expr], str, str], str] = {
     (exp.Add, "DATE", "INTEGER"): "DATE", (exp.Sub, "DATE", "INTEGER"): "DATE", (exp.Sub, "DATE", "DATE"): "INTEGER",
     **{(kind, left, "INTERVAL"): left for kind in (exp.Add, exp.Sub) for left in TIMES[1:]},
     **{(kind, "DATE", "INTERVAL"): "TIMESTAMP" for kind in (exp.Add, exp.Sub)},
@@ -244,7 +244,7 @@ def arithmetic(value: exp.Expr, left: str, right: str) -> str:
     left = right if left in (NULL, STRING) else left
     right = left if right in (NULL, STRING) else right
     if left in TIMES or right in TIMES:
-        return TIME_RESULTS.get((type(value), left, "INTEGER" if right in INTEGERS else right), "")
+        return TIME_RESULTS.get((type(value), left, "INTEGER" if right in INTEGERS else right)) or ""
     if not (is_number(left) and is_number(right)):
         return ""
     if left in FLOATS or right in FLOATS:
