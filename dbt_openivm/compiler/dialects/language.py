@@ -10,6 +10,11 @@ from dbt_openivm.compiler.dialects.postgres import PostgresWriter
 from dbt_openivm.compiler.dialects.writing import Writer
 from dbt_openivm.compiler.plan import Step
 
+TEMPORARY = {
+    "ivm_keep_query": "name", "ivm_keep_rows": "name", "ivm_find_stale": "name", "ivm_consolidate": "delta",
+}  # fmt: skip
+"""Steps that fill a temporary table, and the argument that names it."""
+
 
 class Language:
     """DuckDB, in whose words the compiler writes.
@@ -93,7 +98,13 @@ class Postgres(Language):
         return [Step("ivm_check_isolation", {}, label, expect=0, returns=("the transaction sees more than one state",))]
 
     def refreshing(self, step: Step) -> list[Step]:
-        """A table that a view reads cannot be replaced: its rows are."""
+        """A table that a view reads cannot be replaced: its rows are.
+
+        Of a temporary table nothing is known before it is looked at; joins with it would be planned as if it were large.
+        """
+        if step.macro in TEMPORARY:
+            name = step.arguments[TEMPORARY[step.macro]]
+            return [step, Step("ivm_analyze", {"target": name}, f"take statistics: {step.label}", after=step.after)]
         if step.macro != "ivm_create_state":
             return [step]
         target, query = step.arguments["target"], step.arguments["query"]
