@@ -100,7 +100,7 @@ class Postgres(Language):
     def refreshing(self, step: Step) -> list[Step]:
         """A table that a view reads cannot be replaced: its rows are.
 
-        Of a temporary table nothing is known before it is looked at; joins with it would be planned as if it were large.
+        Nothing is known of a temporary table before it is looked at; joins would be planned as with a large one.
         """
         if step.macro in TEMPORARY:
             name = step.arguments[TEMPORARY[step.macro]]

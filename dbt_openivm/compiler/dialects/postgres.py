@@ -10,6 +10,7 @@ from sqlglot.errors import ErrorLevel
 from sqlglot.generators.postgres import PostgresGenerator
 
 from dbt_openivm.compiler.dialects.types import ANY_LENGTH, ANY_PRECISION
+from dbt_openivm.compiler.sql import conjuncts
 
 EXACT_TEXT = 'CAST({} AS TEXT) COLLATE "C"'
 """Tells apart all texts, whatever the collation takes for equal; NaN is one value, and -0 has its sign."""
@@ -82,10 +83,49 @@ class Generator(PostgresGenerator):
         return super().datatype_sql(node)
 
 
+def split_keys(tree: exp.Expr) -> exp.Expr:
+    """Take the rows of touched keys in two parts, those of a key and those of NULL, so that an index may find them.
+
+    No index of a table's owner is one of ``ARRAY[key]``.
+    """
+    for select in list(tree.find_all(exp.Select))[::-1]:  # what stands inside comes first
+        parts = by_null(select)
+        if parts is not None and select is tree:
+            tree = parts
+        elif parts is not None:
+            select.replace(parts)
+    return tree
+
+
+def by_null(select: exp.Select) -> exp.Expr | None:
+    """A plain SELECT with a null-safe condition on touched keys as two SELECTs; None for any other."""
+    where = select.args.get("where")
+    if where is None or any(select.args.get(name) for name in ("group", "having", "distinct", "order", "limit")):
+        return None
+    index = next((at for at, part in enumerate(conjuncts(where.this)) if of_touched(part)), None)
+    if index is None or any(item.find(exp.AggFunc, exp.Window) for item in select.expressions):
+        return None
+    sides = []
+    for is_null in (False, True):
+        side = select.copy()
+        condition = conjuncts(side.args["where"].this)[index]
+        one, other = condition.this, condition.expression
+        nulls = [exp.Is(this=value.copy(), expression=exp.Null()) for value in (one, other)]
+        equal = exp.EQ(this=one.copy(), expression=other.copy())
+        condition.replace(exp.And(this=nulls[0], expression=nulls[1]) if is_null else equal)
+        sides.append(side)
+    return exp.Union(this=sides[0], expression=sides[1], distinct=False)
+
+
+def of_touched(part: exp.Expr) -> bool:
+    keys = part.expression if isinstance(part, exp.NullSafeEQ) else None
+    return isinstance(keys, exp.Column) and keys.table.startswith("affected")
+
+
 class PostgresWriter:
     name = "postgres"
 
     def tree(self, expression: exp.Expr) -> str:
         dialect = Dialect.get_or_raise("postgres")
         generator = Generator(dialect=dialect, comments=False, unsupported_level=ErrorLevel.RAISE)
-        return generator.generate(expression)
+        return generator.generate(split_keys(expression))
