@@ -32,8 +32,8 @@ SCHEMAS: Mapping[str, Mapping[str, str]] = {
 FILL = (
     "INSERT INTO products SELECT i, 'category ' || i % 50 FROM generate_series(0, 9999) AS i",
     (
-        "INSERT INTO sales SELECT i, i::bigint * 7919 % 10000, 'region ' || i % 20, (i % 100000 * 31 % 100000) / 100.0, i % 10 "
-        "FROM generate_series(1, {rows}) AS i"
+        "INSERT INTO sales SELECT i, i::bigint * 7919 % 10000, 'region ' || i % 20, "
+        "(i % 100000 * 31 % 100000) / 100.0, i % 10 FROM generate_series(1, {rows}) AS i"
     ),
 )
 VIEWS = {
