@@ -11,7 +11,8 @@ READY   := $(VENV)/.ready
 PYTEST  := $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help setup venv style format types test unit integration packaging fuzz bench bench-apply tpc demo clean
+.PHONY: help setup venv style format types test unit integration packaging fuzz fuzz-postgres bench bench-apply bench-postgres tpc \
+  demo clean
 
 help: ## Show this text
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
@@ -58,6 +59,12 @@ bench: $(READY) ## Measure refreshes against recompute and hand-written SQL
 
 bench-apply: $(READY) ## Measure the apply strategies of grouped aggregates; QUICK=--quick for a look
 	$(BIN)/python -m benchmarks.apply $(QUICK)
+
+bench-postgres: $(READY) ## Compare refreshes on PostgreSQL with its own REFRESH MATERIALIZED VIEW
+	$(BIN)/python -m benchmarks.postgres
+
+fuzz-postgres: $(READY) ## Random views and changes on a PostgreSQL, for SECONDS=60 seconds
+	$(BIN)/python -m tests.postgres.fuzz --seconds $(SECONDS)
 
 tpc: $(READY) ## Maintain every query of TPC-H and TPC-DS through rounds of changes, and compare after each
 	$(BIN)/python -m benchmarks.tpc

@@ -187,7 +187,9 @@ def plan_node(node: Node, facts: CompileFacts) -> PlanNode:
     elif isinstance(node.top, TopK):
         program = TopKProgram(node, names)
     elif node.aggregate is not None:
-        program = GroupedProgram(node, names, decompose(node.aggregate), types)
+        program = GroupedProgram(
+            node, names, decompose(node.aggregate, facts.dialect), types, keeps_equal=facts.dialect == "duckdb"
+        )
     else:
         program = KeyedProgram(node, names)
     moving = {number: op for core in node.cores for number, op in temporals(core).items()}

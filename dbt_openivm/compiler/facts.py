@@ -103,6 +103,7 @@ class CompileFacts:
         types: DESCRIBE answers, by the text of the probe query that `Lowered.probes` asked for.
         old_rows: whether DuckDB is older than 2.0, where a row with a NULL in it is in no set and not in no set.
         output: names and types of the query's result as a CTAS would create it; empty where unknown.
+        dialect: the engine whose SQL the query is, written in the compiler's notation; see `compiler.dialects`.
     """
 
     relations: Mapping[str, Relation] = field(default_factory=dict)
@@ -116,6 +117,7 @@ class CompileFacts:
     types: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     output: tuple[Column, ...] = ()
     old_rows: bool = False
+    dialect: str = "duckdb"
 
     def resolve(self, parts: tuple[str, ...], context: tuple[str, str] | None = None) -> Relation | None:
         """Find the relation that a name of one to three parts means, as DuckDB would; None if there is none."""

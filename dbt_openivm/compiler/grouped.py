@@ -45,10 +45,12 @@ class GroupedProgram(ViewProgram):
     names: the visible columns as the user sees them, in order.
     parts: how the aggregate's calls are decomposed.
     types: types of the visible columns, empty where unknown.
+    keeps_equal: whether an UPDATE may keep an old value that the engine calls equal to the new one, as DuckDB's does.
     """
 
     parts: Decomposition
     types: tuple[str, ...] = ()
+    keeps_equal: bool = True
 
     # --- what the state looks like ---------------------------------------------------------------------------------
 
@@ -144,7 +146,7 @@ class GroupedProgram(ViewProgram):
         aggregate that is maintained by addition, floating numbers are not exact to the bit anyway.
         """
         shown = [self.shown_type(name) for name in self.names if name not in self.key_columns.values()]
-        return any(
+        return self.keeps_equal and any(
             type_ is None or (kept_by_update(type_) and (self.recomputes or type_ not in FLOATING)) for type_ in shown
         )
 

@@ -199,7 +199,10 @@ class Resolver:
         return None if None in found else tuple(type_ for types in found for type_ in types or ())
 
     def ask(self, sketch: Operator) -> Types | None:
-        return (self.answers.get(rows_query(sketch)) or None) if sketch.columns else ()
+        if not sketch.columns:
+            return ()
+        found = self.answers.get(rows_query(sketch)) or ()
+        return found if found and all(found) else None
 
 
 def stand_in(columns: tuple[str, ...], types: tuple[str | None, ...] | None, otherwise: Operator) -> Operator:

@@ -9,8 +9,10 @@ from dbt_openivm.compiler.plan import Step
 from dbt_openivm.errors import InternalError
 
 CREATE_TABLE, CREATE_VIEW, CREATE_TEMPORARY = "create table", "create view", "create temporary table"
+CREATE_FUNCTION, CREATE_TRIGGER = "create function", "create trigger"
+INDEX, ANALYZE = "create index", "analyze"
 INSERT, UPDATE, DELETE, MERGE, DROP, COUNT = "insert", "update", "delete", "merge", "drop", "count"
-CREATES = (CREATE_TABLE, CREATE_VIEW, CREATE_TEMPORARY)
+CREATES = (CREATE_TABLE, CREATE_VIEW, CREATE_TEMPORARY, CREATE_FUNCTION)
 
 
 @dataclass(frozen=True)
@@ -20,16 +22,25 @@ class Effect:
     changes: the argument that names the relation which is created, changed or dropped; None for a count.
     reads: arguments that are FROM items: a relation, or a query in parentheses; None where the step has none.
     query: whether the argument `query` is a SELECT that it reads.
+    there: whether what is changed must be there, unless it is created.
     """
 
     kind: str
     changes: str | None
     reads: tuple[str, ...] = ()
     query: bool = False
+    there: bool = True
 
 
 EFFECTS: Mapping[str, Effect] = {
     "ivm_create_state": Effect(CREATE_TABLE, "target", query=True),
+    "ivm_drop": Effect(DROP, "name", there=False),
+    "ivm_index_state": Effect(INDEX, "target"),
+    "ivm_analyze": Effect(ANALYZE, "target"),
+    "ivm_fill_state": Effect(INSERT, "target", query=True),
+    "ivm_check_isolation": Effect(COUNT, None),
+    "ivm_log_function": Effect(CREATE_FUNCTION, "function"),
+    "ivm_log_trigger": Effect(CREATE_TRIGGER, "table", ("table",)),
     "ivm_create_boundary": Effect(CREATE_VIEW, "view", ("source",)),
     "ivm_create_view": Effect(CREATE_VIEW, "view", ("source",)),
     "ivm_create_log": Effect(CREATE_TABLE, "log", ("source",)),
@@ -90,7 +101,7 @@ def needed(step: Step, tables: Callable[[str], set[str]]) -> Iterator[str]:
         tables: the relations that a SELECT reads.
     """
     effect = effect_of(step)
-    if effect.changes is not None and effect.kind not in CREATES:
+    if effect.changes is not None and effect.there and effect.kind not in CREATES:
         yield str(step.arguments[effect.changes])
     for argument in effect.reads:
         if step.arguments[argument] is not None:

@@ -6,11 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from dbt_openivm.compiler.dialects.language import LANGUAGES
 from dbt_openivm.errors import ConfigError
 from dbt_openivm.names import PREFIX, parse_name
 
 SCHEMA_VERSION = 1
-DIALECTS = ("duckdb",)
+DUCKDB = "duckdb"
+DIALECTS = tuple(LANGUAGES)
 EMPTY, INSERT_ONLY, MIXED = "empty", "insert_only", "mixed"
 SHAPES = (EMPTY, INSERT_ONLY, MIXED)
 
@@ -62,11 +64,13 @@ class GivenFacts:
     view: parts of the view's name.
     tables: by name in lower case.
     cascade: whether the view's own delta is published.
+    dialect: of the query and of the statements.
     """
 
     view: Name
     tables: Mapping[Name, GivenTable]
     cascade: bool
+    dialect: str = DUCKDB
 
 
 def check(facts: Mapping[str, Any]) -> GivenFacts:
@@ -116,9 +120,10 @@ class _Checker:
     def facts(self) -> GivenFacts:
         self.unknown("", self.given, FIELDS)
         self.version()
-        dialect = self.given.get("target_dialect", "duckdb")
+        dialect = self.given.get("target_dialect", DUCKDB)
         if dialect not in DIALECTS:
-            self.wrong(".target_dialect", dialect, f"{' or '.join(DIALECTS)}, the only one that is built yet")
+            self.wrong(".target_dialect", dialect, " or ".join(DIALECTS))
+            dialect = DUCKDB
         view = self.view()
         kept, inserts_only = self.flag("compile_only"), self.flag("assume_insert_only")
         self.schemas(INSERT_ONLY if inserts_only else MIXED)
@@ -126,7 +131,7 @@ class _Checker:
         self.references()
         self.shapes(kept, inserts_only)
         self.statistics(kept)
-        return GivenFacts(view, self.tables, self.flag("force_view_delta_cascade"))
+        return GivenFacts(view, self.tables, self.flag("force_view_delta_cascade"), dialect)
 
     # --- saying what is wrong ----------------------------------------------------------------------------------------
 

@@ -18,7 +18,9 @@ from dbt_openivm.errors import InternalError
 Renderer = Callable[[str, Mapping[str, Any]], str]
 """(macro name, arguments) -> SQL text of one statement."""
 
+DUCKDB = "duckdb"
 DISPATCH_PREFIXES = ("openivm__", "default__")
+"""In this order; those of another dialect come before them, as ``postgres__``."""
 
 
 class Step:
@@ -60,18 +62,19 @@ def template_files() -> Iterator[Path]:
 class _Adapter:
     """Stands in for dbt's `adapter` inside the templates: only `dispatch`."""
 
-    def __init__(self, macros: Mapping[str, Any]) -> None:
+    def __init__(self, macros: Mapping[str, Any], prefixes: tuple[str, ...]) -> None:
         self._macros = macros
+        self._prefixes = prefixes
 
     def dispatch(self, name: str, _namespace: str = "dbt") -> Any:
-        for prefix in DISPATCH_PREFIXES:
+        for prefix in self._prefixes:
             if prefix + name in self._macros:
                 return self._macros[prefix + name]
         raise InternalError(f"No implementation of the macro {name} was found.")
 
 
-@lru_cache(maxsize=1)
-def _macros() -> dict[str, Any]:
+@lru_cache
+def _macros(dialect: str) -> dict[str, Any]:
     environment = jinja2.Environment(
         undefined=jinja2.StrictUndefined,
         extensions=["jinja2.ext.do"],
@@ -80,7 +83,7 @@ def _macros() -> dict[str, Any]:
         autoescape=False,  # the output is SQL, not HTML; identifiers and literals are quoted where they are made
     )
     macros: dict[str, Any] = {}
-    environment.globals["adapter"] = _Adapter(macros)
+    environment.globals["adapter"] = _Adapter(macros, (f"{dialect}__", *DISPATCH_PREFIXES))
     environment.globals["return"] = lambda value: value
     source = "\n".join(path.read_text(encoding="utf-8") for path in template_files())
     module = environment.from_string(source).module
@@ -88,18 +91,19 @@ def _macros() -> dict[str, Any]:
     return macros
 
 
-def render(macro: str, arguments: Mapping[str, Any]) -> str:
+def render(macro: str, arguments: Mapping[str, Any], dialect: str = DUCKDB) -> str:
     """Render one step macro with jinja2.
 
     Args:
         macro: name of a macro in macros/steps or macros/capture.
         arguments: what the macro reads as attributes of its one parameter, `step`.
+        dialect: of the statement; where it has an implementation of its own, that is taken.
 
     Raises:
         InternalError: the macro does not exist, or reads an argument that is not there.
     """
     try:
-        function = _macros()[macro]
+        function = _macros(dialect)[macro]
     except KeyError:
         raise InternalError(f"No macro named {macro} in {macro_root()}.") from None
     return str(function(Step(macro, arguments))).strip()

@@ -6,26 +6,38 @@ and the refresh takes them out again. So no statement depends on a state that on
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 from dbt_openivm.compiler import publish
+from dbt_openivm.compiler.dialects.language import Language
 from dbt_openivm.compiler.full import FullProgram
-from dbt_openivm.compiler.plan import PlanNode, RefreshPlan, Step, Target
+from dbt_openivm.compiler.grouped import GroupedProgram
+from dbt_openivm.compiler.keyed import KeyedProgram
+from dbt_openivm.compiler.plan import CODES, NodeProgram, PlanNode, RefreshPlan, Step, Target
 from dbt_openivm.compiler.rules import SourceState
 from dbt_openivm.compiler.split import node_key
 from dbt_openivm.engine import effects
-from dbt_openivm.engine.given_facts import EMPTY, INSERT_ONLY, MIXED, GivenFacts, GivenTable, Name, key_of
+from dbt_openivm.engine.cost import recompute_reason
+from dbt_openivm.engine.given_facts import (
+    EMPTY,
+    INSERT_ONLY,
+    MIXED,
+    SCHEMA_VERSION,
+    GivenFacts,
+    GivenTable,
+    Name,
+    key_of,
+)
 from dbt_openivm.engine.render import Renderer
-from dbt_openivm.engine.session import Session
-from dbt_openivm.engine.syntax import relations
-from dbt_openivm.names import data_table, delta_table, dotted, node_view, quote, split_name, visible_view
+from dbt_openivm.names import PREFIX, data_table, delta_table, dotted, node_view, quote, split_name, visible_view
 
 Statement = dict[str, Any]
+Answer = dict[str, Any]
 
-SETUP, CHECK, REFRESH, CLEANUP = "setup", "check", "refresh", "cleanup"
+SETUP, CAPTURE, CHECK, REFRESH, CLEANUP = "setup", "capture", "check", "refresh", "cleanup"
 ROWS = {EMPTY: (0, 0), INSERT_ONLY: (1, 0), MIXED: (1, 1)}
 """Rows that a delta of each shape holds, as the rules ask for them: of positive and of negative weight, or none."""
 
@@ -37,18 +49,20 @@ def sql_of(name: Name) -> str:
 @dataclass
 class SelfRun:
     """Attributes:
-    session: whose DuckDB parses the queries of steps.
+    reads: the relations that a query of a step reads.
     tables: what the query reads, by the key in the plan.
     full: whether the refresh computes the whole query.
+    language: of the statements.
     temporary: the temporary tables that the statements so far have made.
     """
 
-    session: Session
+    reads: Callable[[str], set[Name]]
     plan: RefreshPlan
     given: GivenFacts
     tables: Mapping[str, GivenTable]
     renderer: Renderer
     full: bool
+    language: Language = field(default_factory=Language)
     temporary: set[str] = field(default_factory=set)
 
     # --- names -------------------------------------------------------------------------------------------------------
@@ -88,16 +102,25 @@ class SelfRun:
             return known[key_of(name)]
         return dotted(("temp", *name)) if name[-1] in self.temporary and len(name) == 1 else dotted(name)
 
+    def names(self) -> list[str]:
+        """The last part of every name that it gives to an object."""
+        names = [self.log_of(table)[-1] for table in self.tables.values()]
+        for node in self.plan.nodes:
+            name = self.name_of(node)
+            names += [data_table(name), visible_view(name), delta_table(name)]
+        return names
+
     # --- statements --------------------------------------------------------------------------------------------------
 
     def setup(self) -> list[Statement]:
         """Create the logs of the sources, and state, boundary and log of each node; the view itself comes last."""
         steps = [create_log(sql_of(self.log_of(table)), sql_of(table.name)) for table in self.tables.values()]
-        made = self.marked(SETUP, steps)
+        made = [*self.marked(SETUP, self.cleared()), *self.marked(SETUP, steps)]
         states = {key: SourceState(sql_of(table.name)) for key, table in self.tables.items()}
         for node in self.plan.nodes:
             target = self.target(node)
             steps = publish.build(node.program, states, target)
+            steps += self.language.built(target.data, key_columns(node.program))
             if target.publish:
                 steps.append(create_log(target.log, target.visible))
             if node.number is None:
@@ -107,12 +130,27 @@ class SelfRun:
             else:
                 states[node_key(node.number)] = SourceState(target.visible)
             made += self.marked(SETUP, steps, node)
-        return made
+        return made + self.marked(CAPTURE, [step for table in self.tables.values() for step in self.captured(table)])
+
+    def cleared(self) -> list[Step]:
+        """Drop what an earlier setup has left, what reads first."""
+        targets = [self.target(node) for node in self.plan.nodes]
+        views = [*(target.visible for target in targets), sql_of(self.given.view)]
+        tables = [name for target in targets for name in (target.data, *([target.log] if target.publish else []))]
+        logs = [sql_of(self.log_of(table)) for table in self.tables.values()]
+        return self.language.cleared([*tables, *logs], views)
+
+    def captured(self, table: GivenTable) -> list[Step]:
+        log = self.log_of(table)
+        names = {event: quote(f"{PREFIX}{event.lower()}") for event in ("INSERT", "UPDATE", "DELETE", "TRUNCATE")}
+        names["function"] = sql_of((*log[:-1], f"{PREFIX}log_{log[-1].removeprefix(delta_table(''))}"))
+        return self.language.captured(sql_of(table.name), sql_of(log), names, publish.column_list(list(table.columns)))
 
     def refresh(self) -> list[Statement]:
         """Check what was promised of the deltas, bring each node up to its sources, and empty the logs."""
         tables = self.tables.values()
-        made = [] if self.full else self.marked(CHECK, [self.check(table) for table in tables if table.shape != MIXED])
+        checks = [] if self.full else [self.check(table) for table in tables if table.shape != MIXED]
+        made = self.marked(CHECK, [*self.language.promised(), *checks])
         states = {key: self.source_state(table) for key, table in self.tables.items()}
         for node in self.plan.nodes:
             target = self.target(node)
@@ -143,6 +181,8 @@ class SelfRun:
         return Step("ivm_check_log", arguments, label, expect=0, returns=(f"{table.label} is not {table.shape}",))
 
     def marked(self, phase: str, steps: Iterable[Step], node: PlanNode | None = None) -> list[Statement]:
+        if phase == REFRESH:
+            steps = [part for step in steps for part in self.language.refreshing(step)]
         return [self.statement(phase, step, node) for step in steps]
 
     def statement(self, phase: str, step: Step, node: PlanNode | None) -> Statement:
@@ -156,7 +196,7 @@ class SelfRun:
             "phase": phase,
             "kind": effect.kind,
             "label": prefix + step.label,
-            "sql": self.renderer(step.macro, step.arguments),
+            "sql": self.renderer(step.macro, self.language.arguments(step, self.verbatim(node))),
             "needs": sorted(set(map(self.mark, needed))),
             "changes": [] if changed is None else [self.mark(changed)],
             "after": None if step.after is None else prefix + step.after,
@@ -167,9 +207,20 @@ class SelfRun:
 
     def read_by(self, query: str, node: PlanNode | None) -> set[str]:
         """The relations that a SELECT reads; of the user's own text the plan knows them, whatever it is."""
-        if node is not None and isinstance(node.program, FullProgram) and query == node.program.state_query({}):
+        if query == self.verbatim(node):
             return {sql_of(table.name) for table in self.tables.values()}
-        return {sql_of(name) for name in relations(self.session, query)}
+        return {sql_of(name) for name in self.reads(query)}
+
+    def verbatim(self, node: PlanNode | None) -> str | None:
+        """The user's own text, where it is a query of the node's steps."""
+        return node.program.state_query({}) if node is not None and isinstance(node.program, FullProgram) else None
+
+
+def key_columns(program: NodeProgram) -> list[str]:
+    """The columns of a state by which its rows are found; none where there are no such."""
+    if isinstance(program, GroupedProgram | KeyedProgram):
+        return publish.column_list(list(program.key_columns.values()))
+    return []
 
 
 def create_log(log: str, source: str) -> Step:
@@ -178,3 +229,27 @@ def create_log(log: str, source: str) -> Step:
 
 def clear(log: str, label: str) -> Step:
     return Step("ivm_clear_log", {"log": log}, label)
+
+
+def cheaper(tables: Iterable[GivenTable]) -> str | None:
+    """Why a recompute is cheaper, by the statistics; None if it is not, or where a size is not known."""
+    rows, changes = 0, 0
+    for table in tables:
+        if table.rows is None:
+            return None
+        rows, changes = rows + table.rows, changes + (table.changes or 0)
+    return recompute_reason(changes, rows)
+
+
+def answer(program: SelfRun, reason: str | None) -> Answer:
+    refresh_type = program.plan.refresh_type
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "view": dotted(program.given.view),
+        "refresh_type": {"code": CODES[refresh_type], "name": refresh_type},
+        "strategy": "full" if program.full else "incremental",
+        "reason": reason,
+        "logs": program.logs,
+        "setup": program.setup(),
+        "statements": program.refresh(),
+    }

@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from dbt_openivm.compiler.compile import analyse, finish
 from dbt_openivm.compiler.facts import CompileFacts, ForeignKey
-from dbt_openivm.compiler.plan import CODES, FULL_REFRESH, RefreshPlan
+from dbt_openivm.compiler.plan import FULL_REFRESH, RefreshPlan
 from dbt_openivm.compiler.volatile import closure
-from dbt_openivm.engine.cost import recompute_reason
 from dbt_openivm.engine.empty_tables import create_tables, full_name
+from dbt_openivm.engine.for_dialect import compile_for
 from dbt_openivm.engine.gather import IsView, gather
-from dbt_openivm.engine.given_facts import SCHEMA_VERSION, GivenFacts, GivenTable, an_object, check, key_of
+from dbt_openivm.engine.given_facts import DUCKDB, GivenFacts, GivenTable, an_object, check, key_of
 from dbt_openivm.engine.known_facts import known_facts
 from dbt_openivm.engine.planning import in_full, make_plan
 from dbt_openivm.engine.render import Renderer, render
-from dbt_openivm.engine.self_run import SelfRun
+from dbt_openivm.engine.self_run import Answer, SelfRun, answer, cheaper
 from dbt_openivm.engine.session import DuckDBSession, Session
+from dbt_openivm.engine.syntax import relations
 from dbt_openivm.engine.types import ViewSpec
 from dbt_openivm.errors import ConfigError, QueryError
-from dbt_openivm.names import RelationName, dotted
-
-Answer = dict[str, Any]
+from dbt_openivm.names import RelationName
 
 CLOCK = "it reads the clock, and what passing time changes is found only by a refresh that knows when the last one was"
 
@@ -42,6 +42,8 @@ def compile_with_facts(sql: str, facts: Mapping[str, Any]) -> Answer:
     import duckdb  # the engine itself never sees the driver
 
     given = check(facts)
+    if given.dialect != DUCKDB:
+        return compile_for(sql, given)
     with duckdb.connect(config={"enable_external_access": "false"}) as connection:
         session = DuckDBSession(connection)
         tables = create_tables(session, given.tables.values())
@@ -81,6 +83,8 @@ def compile_known(
     for name, more in facts.items():
         everything[name] = added(everything.get(name), more)
     given = check(everything)
+    if given.dialect != DUCKDB:
+        raise ConfigError(f"facts.target_dialect: got {given.dialect!r}, but the database of the view is a DuckDB")
     tables = {RelationName(*table.name).key: table for table in given.tables.values()}
     return {**compiled(session, spec, given, tables, is_view, renderer), "facts": everything}
 
@@ -113,17 +117,8 @@ def compiled(
         raise ConfigError("\n".join(f"facts.schemas.{label}: a table that the query does not read" for label in unread))
     reason = plan.reason if plan.refresh_type == FULL_REFRESH else cheaper(tables.values())
     full = plan.refresh_type == FULL_REFRESH or reason is not None
-    program = SelfRun(session, plan, given, {key: tables[key] for key in read}, renderer, full)
-    return {
-        "schema_version": SCHEMA_VERSION,
-        "view": dotted(given.view),
-        "refresh_type": {"code": CODES[plan.refresh_type], "name": plan.refresh_type},
-        "strategy": "full" if full else "incremental",
-        "reason": reason,
-        "logs": program.logs,
-        "setup": program.setup(),
-        "statements": program.refresh(),
-    }
+    program = SelfRun(partial(relations, session), plan, given, {key: tables[key] for key in read}, renderer, full)
+    return answer(program, reason)
 
 
 def planned(session: Session, spec: ViewSpec, facts: CompileFacts) -> RefreshPlan:
@@ -151,13 +146,3 @@ def read_tables(query: str, facts: CompileFacts, plan: RefreshPlan, tables: Mapp
     reached = closure(query, facts)
     read = {*reached.bases, *reached.mentions, *plan.sources}
     return [key for key in tables if key in read or reached.opaque]
-
-
-def cheaper(tables: Iterable[GivenTable]) -> str | None:
-    """Why a recompute is cheaper, by the statistics; None if it is not, or where a size is not known."""
-    rows, changes = 0, 0
-    for table in tables:
-        if table.rows is None:
-            return None
-        rows, changes = rows + table.rows, changes + (table.changes or 0)
-    return recompute_reason(changes, rows)

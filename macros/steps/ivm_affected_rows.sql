@@ -16,7 +16,7 @@ FROM {{ step.source }} AS t
 
 WHERE EXISTS (
   SELECT 1 FROM {{ step.affected }} AS a
-  WHERE {% for held, key in step['keys'] %}{{ ' AND ' if not loop.first }}a.{{ key }} IS NOT DISTINCT FROM t.{{ held }}{% endfor %}
+  WHERE {{ ivm_same_keys('t', 'a', step['keys'], true) -}}
 )
 {%- else %}
 

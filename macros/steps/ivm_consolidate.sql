@@ -12,7 +12,7 @@
 {%- endmacro -%}
 
 {%- macro openivm__ivm_consolidate(step) -%}
-CREATE OR REPLACE TEMPORARY TABLE {{ step.delta }} AS
+{{ ivm_temporary(step.delta) }}
 SELECT {{ step.outputs | join(', ') }}, CAST(sum({{ step.weight }}) AS BIGINT) AS {{ step.weight }}, row_number() OVER () AS openivm_tuple
 FROM (
   {{ step.query }}

@@ -14,3 +14,10 @@ SELECT *, 0::BIGINT AS openivm_multiplicity, now()::TIMESTAMP AS openivm_timesta
 FROM {{ step.source }}
 LIMIT 0
 {%- endmacro -%}
+
+{%- macro postgres__ivm_create_log(step) -%}
+CREATE TABLE {{ step.log }} AS
+SELECT *, 0::BIGINT AS openivm_multiplicity, now()::TIMESTAMP AS openivm_timestamp, 0::BIGINT AS openivm_batch
+FROM {{ step.source }}
+LIMIT 0
+{%- endmacro -%}

@@ -12,3 +12,8 @@
 CREATE OR REPLACE TABLE {{ step.target }} AS
 {{ step.query }}
 {%- endmacro -%}
+
+{%- macro postgres__ivm_create_state(step) -%}
+CREATE TABLE {{ step.target }} AS
+{{ step.query }}
+{%- endmacro -%}

@@ -14,6 +14,6 @@ DELETE FROM {{ step.target }} AS t
 {%- if step.affected %}
 
 USING {{ step.affected }} AS a
-WHERE {% for held, key in step['keys'] %}{{ ' AND ' if not loop.first }}a.{{ key }} IS NOT DISTINCT FROM t.{{ held }}{% endfor %}
+WHERE {{ ivm_same_keys('t', 'a', step['keys'], true) }}
 {%- endif %}
 {%- endmacro -%}

@@ -23,3 +23,17 @@ WHERE rowid IN (
   WHERE openivm_copy <= -openivm_weight
 )
 {%- endmacro -%}
+
+{%- macro postgres__ivm_delete_copies(step) -%}
+DELETE FROM {{ step.target }}
+WHERE ctid IN (
+  SELECT openivm_place FROM (
+    SELECT t.ctid AS openivm_place, d.{{ step.weight }} AS openivm_weight,
+      row_number() OVER (PARTITION BY d.openivm_tuple) AS openivm_copy
+    FROM {{ step.target }} AS t
+    JOIN (SELECT * FROM {{ step.delta }} WHERE {{ step.weight }} < 0) AS d
+    ON {{ step.same | join(' AND ') }}
+  ) AS openivm_copies
+  WHERE openivm_copy <= -openivm_weight
+)
+{%- endmacro -%}

@@ -10,3 +10,7 @@
 {%- macro openivm__ivm_drop_temporary(step) -%}
 DROP TABLE temp.{{ step.name }}
 {%- endmacro -%}
+
+{%- macro postgres__ivm_drop_temporary(step) -%}
+DROP TABLE pg_temp.{{ step.name }}
+{%- endmacro -%}

@@ -11,7 +11,7 @@
 {%- endmacro -%}
 
 {%- macro openivm__ivm_find_stale(step) -%}
-CREATE OR REPLACE TEMPORARY TABLE {{ step.name }} AS
+{{ ivm_temporary(step.name) }}
 SELECT {% for held, key in step['keys'] %}{{ held }} AS {{ key }}{{ ', ' if not loop.last }}{% endfor %}
 
 FROM {{ step.target }}

@@ -19,3 +19,9 @@ FROM (
   WHERE {{ step.weight }} > 0
 ) AS openivm_copies
 {%- endmacro -%}
+
+{%- macro postgres__ivm_insert_copies(step) -%}
+INSERT INTO {{ step.target }} ({{ step.columns | join(', ') }})
+SELECT {{ step.columns | join(', ') }}
+FROM {{ step.delta }}, generate_series(1, {{ step.weight }})
+{%- endmacro -%}

@@ -9,6 +9,6 @@
 {%- endmacro -%}
 
 {%- macro openivm__ivm_keep_query(step) -%}
-CREATE OR REPLACE TEMPORARY TABLE {{ step.name }} AS
+{{ ivm_temporary(step.name) }}
 {{ step.query }}
 {%- endmacro -%}

@@ -10,7 +10,7 @@
 {%- endmacro -%}
 
 {%- macro openivm__ivm_keep_rows(step) -%}
-CREATE OR REPLACE TEMPORARY TABLE {{ step.name }} AS
+{{ ivm_temporary(step.name) }}
 SELECT t.{{ step.columns | join(', t.') }}
 {{ ivm_affected_rows(step) }}
 {%- endmacro -%}

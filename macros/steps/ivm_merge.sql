@@ -15,7 +15,7 @@
 {%- macro openivm__ivm_merge(step) -%}
 MERGE INTO {{ step.target }} AS t
 USING {{ step.source }} AS d
-ON ({% for held, key in step['keys'] %}{{ ' AND ' if not loop.first }}t.{{ held }} IS NOT DISTINCT FROM d.{{ key }}{% endfor %})
+ON ({{ ivm_same_keys('t', 'd', step['keys']) }})
 {% if step.count %}
 WHEN MATCHED AND t.{{ step['count'][0] }} + d.{{ step['count'][1] }} = 0 THEN DELETE
 {% endif %}

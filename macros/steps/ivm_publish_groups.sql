@@ -17,6 +17,6 @@
 INSERT INTO {{ step.log }} ({% for held, _ in step['keys'] %}{{ held }}, {% endfor %}openivm_multiplicity, openivm_timestamp, openivm_batch)
 SELECT {% for held, key in step['keys'] %}CASE WHEN t.{{ step['count'][0] }} IS NULL THEN d.{{ key }} ELSE t.{{ held }} END, {% endfor %}CASE WHEN t.{{ step['count'][0] }} IS NULL THEN 1 ELSE -1 END, now()::TIMESTAMP, {{ step.version }}
 FROM {{ step.source }} AS d LEFT JOIN {{ step.target }} AS t
-ON ({% for held, key in step['keys'] %}{{ ' AND ' if not loop.first }}t.{{ held }} IS NOT DISTINCT FROM d.{{ key }}{% endfor %})
+ON ({{ ivm_same_keys('t', 'd', step['keys']) }})
 WHERE (t.{{ step['count'][0] }} IS NULL AND d.{{ step['count'][1] }} <> 0) OR t.{{ step['count'][0] }} + d.{{ step['count'][1] }} = 0
 {%- endmacro -%}

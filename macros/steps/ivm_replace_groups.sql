@@ -21,10 +21,9 @@ USING (
   LEFT JOIN (
     {{ step.query }}
   ) AS r
-  ON {% for held, key in step['keys'] %}{{ ' AND ' if not loop.first }}r.{{ held }} IS NOT DISTINCT FROM a.{{ key }}{% endfor %}
-
+  ON {{ ivm_same_keys('r', 'a', step['keys']) }}
 ) AS d
-ON ({% for held, key in step['keys'] %}{{ ' AND ' if not loop.first }}t.{{ held }} IS NOT DISTINCT FROM d.{{ key }}{% endfor %})
+ON ({{ ivm_same_keys('t', 'd', step['keys']) }})
 WHEN MATCHED AND d.{{ step.count }} IS NULL THEN DELETE
 WHEN MATCHED THEN UPDATE SET
   {% for column in step.columns %}{{ column }} = d.{{ column }}{{ ',
