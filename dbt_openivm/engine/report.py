@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 
 from dbt_openivm.compiler.layout import WIDTH, wrapped
-from dbt_openivm.engine.catalog import COMPANION, Catalog, ViewRow
+from dbt_openivm.engine.catalog import IS_OUTSIDE, Catalog, ViewRow
 from dbt_openivm.engine.session import Session
 from dbt_openivm.engine.table import format_table
 from dbt_openivm.names import BATCH, RelationName, literal, quote
@@ -125,7 +125,7 @@ def _sources(reader: Reader) -> list[list[str | int | None]]:
 def _unread(reader: Reader) -> Iterator[tuple[str, str, int | None]]:
     """(view, consumer, companion rows that it has not acknowledged); None where some are lost."""
     views = {view.key: view for view in reader.views("companion_table IS NOT NULL")}
-    for cursor in reader.cursors(f"source_kind = {literal(COMPANION)}"):
+    for cursor in reader.cursors(IS_OUTSIDE):
         view = views.get(cursor.source_key)
         if view is None or view.companion is None or not _is_there(reader.session, view.companion):
             yield cursor.source_key, cursor.view_key, None
@@ -150,7 +150,7 @@ def _pending(reader: Reader) -> Iterator[tuple[str, str, int | None]]:
     Rows without a number are not captured yet.
     """
     owners, logs = reader.owners(), reader.logs()
-    for cursor in reader.cursors("source_kind NOT IN ('node', 'clock', 'companion')"):
+    for cursor in reader.cursors(f"source_kind NOT IN ('node', 'clock') AND NOT {IS_OUTSIDE}"):
         view = owners.get(cursor.view_key, cursor.view_key)
         log = logs.get(cursor.source_key)
         if log is None or not _is_there(reader.session, log):
