@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 
 from dbt_openivm.compiler.layout import WIDTH, wrapped
 from dbt_openivm.engine.catalog import IS_OUTSIDE, Catalog, ViewRow
+from dbt_openivm.engine.consumers import ANEW
 from dbt_openivm.engine.session import Session
 from dbt_openivm.engine.table import format_table
+from dbt_openivm.engine.types import Consumer
 from dbt_openivm.names import BATCH, RelationName, literal, quote
 
 Locate = Callable[[str, str], str]
@@ -70,6 +73,39 @@ def status(session: Session, database: str, locate: Locate = unlocated) -> str:
     if any(capture == "diff" for _, capture, _, _ in sources):
         lines += ["", "What waits in a source with capture diff is known once the next run has compared it."]
     return "\n".join(lines)
+
+
+def consumers(session: Session, database: str, told: Callable[[str], list[Consumer]]) -> str:
+    """Who consumes the changes of each view: what it has acknowledged, and how far it is behind.
+
+    Args:
+        told: the consumers of a view, by its key.
+    """
+    reader = Reader(session, database)
+    views = reader.user_views()
+    if not views:
+        return NOTHING
+    known = {view.key: told(view.key) for view in views}
+    rows = [_lag(shown(view.name), consumer) for view in views for consumer in known[view.key]]
+    header = ["view", "consumer", "has batch", "of", "refreshes behind", "rows", "time", "reads next"]
+    lines = [format_table(header, rows)] if rows else ["No consumer is registered."]
+    notes = [
+        f"{shown(view.name)} keeps its changes for {view.change_feed}, and has no consumer."
+        for view in views
+        if view.change_feed and not known[view.key]
+    ]
+    if not all(consumer.complete for found in known.values() for consumer in found):
+        notes.append(f"Where changes are missed: {ANEW}")
+    return "\n".join([*lines, *([""] * bool(notes)), *(line for note in notes for line in wrapped(note))])
+
+
+def _lag(view: str, consumer: Consumer) -> list[str | int | None]:
+    lag = consumer.lag
+    what = "the whole view" if consumer.snapshot else "changes"
+    if lag is None:
+        return [view, consumer.name, consumer.cursor, consumer.version, None, None, None, "missed changes"]
+    age = str(timedelta(seconds=int(lag.seconds))) if lag.batches else None
+    return [view, consumer.name, consumer.cursor, consumer.version, lag.batches, lag.rows, age, what]
 
 
 def history(

@@ -17,9 +17,7 @@ def replay(connection: Any, changes: Changes, copy: str) -> None:
             f"SELECT * EXCLUDE ({HIDDEN}, openivm_copy) FROM (SELECT *, unnest(range(abs(openivm_multiplicity))) AS "
             f"openivm_copy FROM changes WHERE openivm_batch = {batch} AND openivm_multiplicity"
         )
-        [(lacking,)] = connection.execute(
-            f"SELECT count(*) FROM (({rows} < 0)) EXCEPT ALL FROM {copy})"
-        ).fetchall()
+        [(lacking,)] = connection.execute(f"SELECT count(*) FROM (({rows} < 0)) EXCEPT ALL FROM {copy})").fetchall()
         assert not lacking, "a change takes away what is not there"
         connection.execute(
             f"CREATE OR REPLACE TABLE {copy} AS (FROM {copy} EXCEPT ALL ({rows} < 0))) UNION ALL ({rows} > 0))"
