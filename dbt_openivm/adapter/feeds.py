@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def consumers(refresher: Refresher, context: Context, database: str) -> str:
     maintainer = refresher.maintainer(database, context)
-    return report.consumers(refresher.session, database, lambda key: maintainer.consumers.all(key))
+    return report.consumers(refresher.session, database, maintainer.consumers.all)
 
 
 def register(refresher: Refresher, context: Context, model: str, consumer: str, snapshot: bool) -> str:
