@@ -59,9 +59,9 @@ class Consumers:
 
     def unregister(self, key: str, name: str, forced: bool) -> None:
         """Forget a consumer; after the last one nobody needs the table, unless refreshes are told to keep it."""
-        self.find(self.view(key), name)
-        self.catalog.delete_consumer(name, key)
         view = self.view(key)
+        self.find(view, name)
+        self.catalog.delete_consumer(name, key)
         if not forced and view.change_feed is None and not self.catalog.consumers(key):
             self.companions.drop(view)
 

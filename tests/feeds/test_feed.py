@@ -12,14 +12,14 @@ import pytest
 from dbt_openivm import IvmEngine
 from dbt_openivm.errors import ConfigError, UnsafeError
 from tests.feeds.copies import assert_equal, replay
-from tests.helpers import connect
+from tests.helpers import connect, has_triggers
 
 SUMS = "SELECT g, SUM(x) AS s FROM t GROUP BY g"
 TABLE = "openivm_main.openivm_delta_mv"
 
 
 class Feed:
-    """A view `mv` with a change feed, on an engine whose clock is ours."""
+    """A view `mv` with a change feed, on an engine whose clock is ours. Refreshes are quick ones where they can be."""
 
     def __init__(self, retention: str | None = None) -> None:
         self.connection: Any = connect()
@@ -29,7 +29,7 @@ class Feed:
         self.ivm.create_view("mv", SUMS, change_feed=True, change_feed_retention=retention)
 
     def new_engine(self) -> IvmEngine:
-        return IvmEngine(self.connection, clock=lambda: self.time)
+        return IvmEngine(self.connection, "trigger" if has_triggers() else "diff", clock=lambda: self.time)
 
     def run(self, *statements: str) -> None:
         for statement in statements:
@@ -68,6 +68,7 @@ def test_without_consumers_changes_are_kept_for_the_retention(feed: Feed) -> Non
         ("2026-01-01",),
         ("2026-01-05",),
     ]
+    assert feed.ivm.maintainer.quick.knows("memory.main.mv") == has_triggers()
     feed.insert(4)  # the first change is 8 days old, the second 4
     assert feed.kept() == [(3, 3, 1), (4, 4, 1)]
 
