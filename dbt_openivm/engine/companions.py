@@ -53,12 +53,14 @@ class Companions:
         """Remove what nobody needs any more, before the rows of another refresh come.
 
         Args:
-            consumed: the batch that all consumers have passed, None without consumers.
+            consumed: the batch that all consumers that can follow have passed, `ALL` if none can, None without consumers.
             change_feed: the retention of the view's change feed, None if it has none.
             moment: SQL of what time it is.
         """
         if consumed is None and change_feed is None:
             consumed = view.version
+        if consumed == ALL and change_feed is not None:
+            consumed = None  # all have missed changes: as if there were none
         if consumed is not None:
             self.session.execute(f"DELETE FROM {table} WHERE openivm_batch <= {consumed}")
         if change_feed is not None and change_feed != FOREVER:

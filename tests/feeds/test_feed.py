@@ -125,6 +125,14 @@ def test_whoever_falls_behind_the_retention_is_told(feed: Feed) -> None:
     assert feed.read("behind") == [(1, 100, 1), (2, 2, 1), (3, 3, 1)]
 
 
+def test_consumers_that_fell_behind_let_nothing_go(feed: Feed) -> None:
+    feed.ivm.register_consumer("mv", "behind")
+    feed.insert(2, days=8)
+    feed.insert(3, 4, 5)
+    assert feed.complete() == {"behind": False}
+    assert feed.kept() == [(3, 3, 1), (4, 4, 1), (5, 5, 1)]
+
+
 def test_a_retention_without_end() -> None:
     feed = Feed("forever")
     feed.ivm.register_consumer("mv", "reader")
