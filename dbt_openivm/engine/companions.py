@@ -53,7 +53,8 @@ class Companions:
         """Remove what nobody needs any more, before the rows of another refresh come.
 
         Args:
-            consumed: the batch that all consumers that can follow have passed, `ALL` if none can, None without consumers.
+            consumed: the batch that all consumers which can follow have passed, `ALL` if none can, None without
+                consumers.
             change_feed: the retention of the view's change feed, None if it has none.
             moment: SQL of what time it is.
         """
