@@ -59,6 +59,7 @@ def restart(scope: dict[str, Any]) -> None:
 
 def change(scope: dict[str, Any], source: random.Random) -> None:
     con, ivm = scope["con"], scope["ivm"]
+    con.execute(f"INSERT INTO sales VALUES ('NL', {source.randint(1, 3)})")  # so that every round changes something
     for _ in range(source.randint(1, 4)):
         region = source.choice(["'US'", "'EU'", "NULL", "'JP'"])
         amount = source.randint(-1, 3)
