@@ -9,7 +9,7 @@ from typing import Any, Optional
 
 from dbt.adapters.duckdb.impl import DuckDBConfig
 
-from dbt_openivm.choices import APPLY_STRATEGIES
+from dbt_openivm.choices import APPLY_STRATEGIES, RETENTION, RETENTION_EXPECTED, is_retention
 from dbt_openivm.engine.types import CAPTURES, REFRESH_MODES
 from dbt_openivm.errors import ConfigError
 
@@ -38,8 +38,8 @@ NOT_NEEDED = {
 }
 
 #: Configs of an ivm_view that are ours, and settings under meta.openivm of what it reads.
-SWITCHES = ("force_view_delta_cascade", "openivm_skip_empty_deltas")
-MODEL_SETTINGS = ("refresh_mode", "capture", "apply_strategy", *SWITCHES)
+SWITCHES = ("force_view_delta_cascade", "openivm_skip_empty_deltas", "change_feed")
+MODEL_SETTINGS = ("refresh_mode", "capture", "apply_strategy", "change_feed_retention", *SWITCHES)
 SOURCE_SETTINGS = ("capture",)
 
 #: How much alike two words must be for one to be taken for the other, misspelt.
@@ -61,6 +61,8 @@ class OpenIvmConfig(DuckDBConfig):
             delete_insert.
         force_view_delta_cascade: keep the companion rows of the last refresh, whether or not a consumer is registered.
         openivm_skip_empty_deltas: add companion rows up by tuple, so that an unchanged result leaves none.
+        change_feed: keep the changes of the view readable, net, for each refresh.
+        change_feed_retention: for how long at most, such as '7 days' (the default) or 'forever'.
     """
 
     # dbt reads these annotations at run time, also on Python 3.10.
@@ -69,17 +71,24 @@ class OpenIvmConfig(DuckDBConfig):
     apply_strategy: Optional[str] = None  # noqa: UP045
     force_view_delta_cascade: Optional[bool] = None  # noqa: UP045
     openivm_skip_empty_deltas: Optional[bool] = None  # noqa: UP045
+    change_feed: Optional[bool] = None  # noqa: UP045
+    change_feed_retention: Optional[str] = None  # noqa: UP045
 
 
 @dataclass(frozen=True)
 class ViewConfig:
-    """The checked settings of one ivm_view."""
+    """The checked settings of one ivm_view.
+
+    Attributes:
+        change_feed: how long its changes are kept, None for no change feed.
+    """
 
     refresh_mode: str
     capture: str
     apply_strategy: str = "auto"
     force_view_delta_cascade: bool = False
     skip_empty_deltas: bool = False
+    change_feed: str | None = None
 
 
 def view_config(node: Mapping[str, Any]) -> ViewConfig:
@@ -88,17 +97,19 @@ def view_config(node: Mapping[str, Any]) -> ViewConfig:
     Raises:
         ConfigError: with every problem found.
     """
-    problems = [*_choices(node), *_switches(node), *_not_needed(node), *_constraints(node)]
+    problems = [*_choices(node), *_switches(node), *_retention(node), *_not_needed(node), *_constraints(node)]
     if problems:
         head = f"The configuration of the ivm_view {node['name']} has problems:"
         raise ConfigError("\n".join([head, *(f"- {p}" for p in problems)]))
     config = node["config"]
-    switches = (bool(config.get(key)) for key in SWITCHES)
+    forced, skipped, fed = (bool(config.get(key)) for key in SWITCHES)
     return ViewConfig(
         config.get("refresh_mode") or "auto",
         config.get("capture") or "diff",
         config.get("apply_strategy") or "auto",
-        *switches,
+        forced,
+        skipped,
+        (config.get("change_feed_retention") or RETENTION) if fed else None,
     )
 
 
@@ -115,6 +126,16 @@ def _switches(node: Mapping[str, Any]) -> Iterator[str]:
         value = node["config"].get(key)
         if value is not None and not isinstance(value, bool):
             yield f"{key}: got {value!r}, expected true or false."
+
+
+def _retention(node: Mapping[str, Any]) -> Iterator[str]:
+    value = node["config"].get("change_feed_retention")
+    if value is None:
+        return
+    if not is_retention(value):
+        yield f"change_feed_retention: got {value!r}, expected {RETENTION_EXPECTED}."
+    if not node["config"].get("change_feed"):
+        yield "change_feed_retention: does nothing without change_feed: true. Set that, or remove this."
 
 
 def _not_needed(node: Mapping[str, Any]) -> Iterator[str]:

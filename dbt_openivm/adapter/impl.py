@@ -96,7 +96,7 @@ class OpenIvmAdapter(DuckDBAdapter):
 
     @available.parse(lambda *_, **__: "")
     def ivm_operation(self, name: str, context: Mapping[str, Any], arguments: Mapping[str, Any]) -> str:
-        """Run one of our operations (status, history, explain, compile, gc, remove) and return its text."""
+        """Run one of our operations (`operations.run` has their names) and return its text."""
         with as_dbt_errors():
             return operations.run(name, self, context, arguments)
 

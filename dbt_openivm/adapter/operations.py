@@ -8,6 +8,7 @@ from copy import deepcopy
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from dbt_openivm.adapter import feeds
 from dbt_openivm.adapter.config import relation_key
 from dbt_openivm.adapter.places import LINE, locator
 from dbt_openivm.adapter.refresh import Context, Refresher, project_scope, relation_name
@@ -49,6 +50,14 @@ def trigger_drops(refresher: Refresher, relation: Any) -> list[str]:
     return [trigger.drop_sql for trigger in triggers if trigger.name.key == name.key]
 
 
+FEEDS: Mapping[str, Callable[..., str]] = {
+    "register": feeds.register,
+    "changes": feeds.changes,
+    "acknowledge": feeds.acknowledge,
+    "unregister": feeds.unregister,
+}
+
+
 def run(name: str, adapter: OpenIvmAdapter, context: Context, arguments: Mapping[str, Any]) -> str:
     """Run an operation and return its text.
 
@@ -62,7 +71,10 @@ def run(name: str, adapter: OpenIvmAdapter, context: Context, arguments: Mapping
         "compile": _compile,
         "gc": _gc,
         "remove": _remove,
+        "consumers": _consumers,
     }
+    if name in FEEDS:
+        return FEEDS[name](adapter.refresher, context, **arguments)
     return operations[name](adapter, context, **arguments)
 
 
@@ -124,6 +136,10 @@ def _gc(adapter: OpenIvmAdapter, context: Context, dry_run: bool, all_schemas: b
 def _remove(adapter: OpenIvmAdapter, context: Context, dry_run: bool) -> str:
     session = adapter.refresher.session
     return _per_database(adapter, context, lambda database: garbage.remove(session, database, dry_run))
+
+
+def _consumers(adapter: OpenIvmAdapter, context: Context) -> str:
+    return _per_database(adapter, context, lambda database: feeds.consumers(adapter.refresher, context, database))
 
 
 def _per_database(adapter: OpenIvmAdapter, context: Context, answer: Callable[[str], str]) -> str:

@@ -213,6 +213,7 @@ class Refresher:
             force_view_delta_cascade=config.force_view_delta_cascade,
             skip_empty_deltas=config.skip_empty_deltas,
             apply_strategy=config.apply_strategy,
+            change_feed=config.change_feed or False,
             locate=locator(node, self._root),
         )
 

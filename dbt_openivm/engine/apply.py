@@ -18,7 +18,7 @@ from dbt_openivm.compiler.rules.temporal import clock_state
 from dbt_openivm.compiler.split import node_key
 from dbt_openivm.engine import cost
 from dbt_openivm.engine.catalog import Catalog, Cursor, ViewRow
-from dbt_openivm.engine.clock import Clock, Crossings, clock_cursor, instant
+from dbt_openivm.engine.clock import Clock, Crossings, clock_cursor, instant, moment
 from dbt_openivm.engine.companions import Companions
 from dbt_openivm.engine.planning import digest, types_to_json
 from dbt_openivm.engine.prepare import BUILD, DAMAGED, REBUILD, REFRESH, Prepared
@@ -94,11 +94,16 @@ class Application:
         return self.tell(outcome)
 
     def keep_choice(self) -> None:
-        """Note an apply strategy that is not the one of the last refresh; the state is the same under all."""
-        root, chosen = self.prepared.root, self.prepared.spec.apply_strategy
-        if self.prepared.action == REFRESH and root is not None and root.apply_strategy != chosen:
+        """Note choices that are not those of the last refresh; the state is the same under all."""
+        root, chosen, feed = self.prepared.root, self.prepared.spec.apply_strategy, self.prepared.change_feed
+        if self.prepared.action != REFRESH or root is None:
+            return
+        if root.apply_strategy != chosen:
             self.catalog.set_apply_strategy(root.key, chosen)
             self.touched[root.key] = replace(self.touched.get(root.key, root), apply_strategy=chosen)
+        if root.change_feed != feed:
+            self.catalog.set_change_feed(root.key, feed)
+            self.touched[root.key] = replace(self.touched.get(root.key, root), change_feed=feed)
 
     # --- reading -----------------------------------------------------------------------------------------------------
 
@@ -234,6 +239,7 @@ class Application:
             if steps:
                 self.clean_logs(row, target)
                 self.runner.run(steps)
+                self.set_time(target)
                 self.touch(row, target, self.catalog.count_rows(row))
             if node.number is not None:
                 states[node_key(node.number)] = self.node_state(
@@ -270,7 +276,8 @@ class Application:
         spec = self.prepared.spec
         if self.companion is None:
             return None
-        return Companion(self.companion.sql, spec.name.name, net=spec.skip_empty_deltas)
+        net = spec.skip_empty_deltas or self.prepared.change_feed is not None
+        return Companion(self.companion.sql, spec.name.name, net=net)
 
     def clean_logs(self, row: ViewRow, target: Target) -> None:
         """Remove what every consumer has passed; only this view's own refresh ever deletes from its logs."""
@@ -278,9 +285,13 @@ class Application:
             passed = row.version if row.owner is not None else self.prepared.passed
             self.session.execute(f"DELETE FROM {row.log.sql} WHERE openivm_batch <= {passed}")
         if target.companion:
-            consumed = self.prepared.companion_passed
-            passed = row.version if consumed is None else consumed
-            self.session.execute(f"DELETE FROM {target.companion.table} WHERE openivm_batch <= {passed}")
+            consumed, feed = self.prepared.companion_passed, self.prepared.change_feed
+            self.companions.clean(row, target.companion.table, consumed, feed, moment(self.clock))
+
+    def set_time(self, target: Target) -> None:
+        """Companion rows have the time of this engine's clock."""
+        if self.clock is not None and target.companion is not None:
+            self.companions.set_time(target.companion.table, target.version, moment(self.clock))
 
     def node_state(self, row: ViewRow, target: Target) -> SourceState:
         """An internal node as its reader sees it: its published delta is the batch just written."""
@@ -326,6 +337,7 @@ class Application:
         )  # fmt: skip
         if is_followed(target):
             self.runner.run(companion.full(node.program, states, target, reshape=True))
+            self.set_time(target)
         else:
             self.runner.run(publish.build(node.program, states, target))
         if not publishes:
@@ -379,6 +391,7 @@ class Application:
             volatile=self.plan.volatile,
             project=spec.project,
             companion=None if old is None else old.companion,
+            change_feed=self.prepared.change_feed if is_root else None,
             apply_strategy=spec.apply_strategy,
         )
 

@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from dbt_openivm.choices import APPLY_STRATEGIES, AUTO
+from dbt_openivm.choices import APPLY_STRATEGIES, AUTO, is_retention
 from dbt_openivm.compiler.facts import Column
 from dbt_openivm.engine.catalog_tables import CATALOG_VERSION, SHAPES, TABLES
 from dbt_openivm.engine.session import Row, Session
@@ -22,6 +22,14 @@ ROLES = {"diff": ("copy", "buckets"), "trigger": ()}
 
 COMPANION = "companion"
 """The kind of a cursor that stands in a view's companion rows, not in the change log of its boundary."""
+
+SNAPSHOT = "snapshot"
+"""The kind of such a cursor whose consumer has yet to read the whole view, as it was at the cursor or later."""
+
+OUTSIDE = (COMPANION, SNAPSHOT)
+"""The kinds of cursors that belong to consumers outside the catalog: companion rows, not the boundary's log."""
+
+IS_OUTSIDE = f"source_kind IN ({', '.join(map(literal, OUTSIDE))})"
 
 ALL = 2**63 - 1
 """A batch after all batches."""
@@ -65,6 +73,7 @@ class ViewRow:
     project: str | None = None
     apply_strategy: str = AUTO
     companion: RelationName | None = None
+    change_feed: str | None = None
 
     @property
     def objects(self) -> tuple[RelationName, ...]:
@@ -205,7 +214,8 @@ class Catalog:
         rows = self.session.execute(
             "SELECT view_key, view_database, view_schema, view_name, owner, definition, fingerprint, refresh_type, "
             "reason, internal_schema, data_table, visible_view, delta_table, columns, state, version, log_start, "
-            "generation, row_count, digest, types, sources, volatile, project, companion_table, apply_strategy "
+            "generation, row_count, digest, types, sources, volatile, project, companion_table, apply_strategy, "
+            "change_feed "
             f"FROM {self.table('openivm_views')} WHERE {condition}"
         )
         return [view for view in map(self._view, rows) if view is not None]
@@ -214,6 +224,8 @@ class Catalog:
         """A row as it was written; None for one that somebody edited beyond reading, as if it had been deleted."""
         owner, reason, digest = row[4], row[8], row[19]
         if None in (*row[:4], *row[5:8], *row[9:19], *row[20:23]) or row[25] not in APPLY_STRATEGIES:
+            return None
+        if row[26] is not None and not is_retention(row[26]):
             return None
         data, visible, log = (RelationName(self.database, row[9], name) for name in row[10:13])
         companion = RelationName(self.database, row[9], row[24]) if row[24] else None
@@ -227,7 +239,7 @@ class Catalog:
         return ViewRow(
             row[0], RelationName(row[1], row[2], row[3]), owner, definition, fingerprint, refresh_type, reason, data,
             visible, log, columns, state, version, log_start, generation, row_count, digest, row[20], row[21],
-            bool(row[22]), row[23], row[25], companion,
+            bool(row[22]), row[23], row[25], companion, row[26],
         )  # fmt: skip
 
     def view(self, key: str) -> ViewRow | None:
@@ -247,7 +259,7 @@ class Catalog:
             columns_to_json(view.columns), columns_to_json(view.state), view.version, view.log_start, view.generation,
             view.row_count, view.digest, view.types, view.sources, view.volatile, view.project,
             view.companion and view.companion.name,
-            view.apply_strategy,
+            view.apply_strategy, view.change_feed,
         )  # fmt: skip
         self.session.execute(f"INSERT INTO {self.table('openivm_views')} VALUES ({values}, {NOW}, {NOW})")
 
@@ -269,6 +281,13 @@ class Catalog:
         self.session.execute(
             f"UPDATE {self.table('openivm_views')} SET apply_strategy = {literal(apply_strategy)} "
             f"WHERE {literal(key)} IN (view_key, owner)"
+        )
+
+    def set_change_feed(self, key: str, change_feed: str | None) -> None:
+        """How long the changes of a view are kept; None for no change feed."""
+        self.session.execute(
+            f"UPDATE {self.table('openivm_views')} SET change_feed = {_value(change_feed)} "
+            f"WHERE view_key = {literal(key)}"
         )
 
     def delete_views(self, keys: Iterable[str]) -> None:
@@ -321,8 +340,7 @@ class Catalog:
 
     def consumers(self, view_key: str) -> list[Cursor]:
         """The registered consumers of a view's companion rows."""
-        where = f"source_kind = {literal(COMPANION)} AND source_key = {literal(view_key)}"
-        return self.cursors(f"{where} ORDER BY view_key")
+        return self.cursors(f"{IS_OUTSIDE} AND source_key = {literal(view_key)} ORDER BY view_key")
 
     def put_consumer(self, cursor: Cursor) -> None:
         """Register a consumer, or where it is now; one that cannot follow any more has the generation `MISSED`."""
@@ -336,14 +354,14 @@ class Catalog:
     def delete_consumer(self, name: str, view_key: str) -> None:
         self.session.execute(
             f"DELETE FROM {self.table('openivm_delta_tables')} WHERE view_key = {literal(name)} "
-            f"AND source_key = {literal(view_key)} AND source_kind = {literal(COMPANION)}"
+            f"AND source_key = {literal(view_key)} AND {IS_OUTSIDE}"
         )
 
-    def leave_consumers_behind(self, view_key: str) -> None:
-        """Tell every consumer of a view's companion rows that some are lost."""
+    def leave_consumers_behind(self, view_key: str, batch: int = ALL) -> None:
+        """Tell the consumers that have not acknowledged a batch of a view's companion rows that it is lost."""
         self.session.execute(
             f"UPDATE {self.table('openivm_delta_tables')} SET generation = {MISSED} "
-            f"WHERE source_key = {literal(view_key)} AND source_kind = {literal(COMPANION)}"
+            f"WHERE source_key = {literal(view_key)} AND {IS_OUTSIDE} AND cursor < {batch}"
         )
 
     def put_cursors(self, view_key: str, cursors: Iterable[Cursor]) -> None:
@@ -392,7 +410,7 @@ class Catalog:
 
 def passed(cursors: Iterable[Cursor], source_key: str) -> int | None:
     """The batch of a source that all views which read it have passed; None if none reads it."""
-    found = (c.cursor for c in cursors if c.source_key == source_key and c.kind != COMPANION)
+    found = (c.cursor for c in cursors if c.source_key == source_key and c.kind not in OUTSIDE)
     return min(found, default=None)
 
 
@@ -401,7 +419,7 @@ def companion_passed(cursors: Iterable[Cursor], view_key: str) -> int | None:
 
     One that cannot follow any more holds back nothing: it starts anew from the view.
     """
-    consumers = [c for c in cursors if c.source_key == view_key and c.kind == COMPANION]
+    consumers = [c for c in cursors if c.source_key == view_key and c.kind in OUTSIDE]
     return min((ALL if c.generation == MISSED else c.cursor for c in consumers), default=None)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 #: Raised when the layout below changes; a database with another number is refused with a message.
-CATALOG_VERSION = 3
+CATALOG_VERSION = 4
 
 TABLES: dict[str, str] = {
     "openivm_catalog": """
@@ -38,6 +38,7 @@ TABLES: dict[str, str] = {
         project VARCHAR,         -- the dbt project whose model it is; NULL for one made with the engine API
         companion_table VARCHAR, -- in internal_schema; NULL while nobody wants companion rows
         apply_strategy VARCHAR,  -- as its author wants it: auto, or one by name
+        change_feed VARCHAR,     -- how long its changes are kept; NULL without a change feed
         created_at TIMESTAMP,
         refreshed_at TIMESTAMP   -- when the version was raised; later refreshes are in the history
     """,
@@ -52,9 +53,9 @@ TABLES: dict[str, str] = {
         generation BIGINT        -- raised when changes may have been missed: consumers rebuild
     """,
     "openivm_delta_tables": """
-        view_key VARCHAR,        -- of a view; for source_kind companion, the name of a consumer
+        view_key VARCHAR,        -- of a view; for source_kind companion and snapshot, the name of a consumer
         source_key VARCHAR,      -- of a base, or view_key of a parent or node
-        source_kind VARCHAR,     -- base, visible, node, clock, companion
+        source_kind VARCHAR,     -- base, visible, node, clock, companion, snapshot
         cursor BIGINT,           -- the view has consumed the batches up to this one
         generation BIGINT,
         columns VARCHAR          -- JSON: [[name, type], ...] that the view uses

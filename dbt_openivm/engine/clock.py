@@ -26,9 +26,18 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 def instant(session: Session, clock: Clock | None) -> int:
     """The instant of a refresh, in microseconds since 1970: that of its transaction, as now() has it."""
     if clock is not None:
-        return (clock() - _EPOCH) // timedelta(microseconds=1)
+        return _microseconds(clock())
     [(found,)] = session.execute("SELECT epoch_us(now())")
     return int(found)
+
+
+def moment(clock: Clock | None) -> str:
+    """SQL of what time it is, as change logs have it."""
+    return "now()::TIMESTAMP" if clock is None else f"make_timestamptz({_microseconds(clock())})::TIMESTAMP"
+
+
+def _microseconds(time: datetime) -> int:
+    return (time - _EPOCH) // timedelta(microseconds=1)
 
 
 def clock_cursor(view_key: str, now: int) -> Cursor:

@@ -1,21 +1,19 @@
-"""The tables of companion rows, `openivm_delta_<view>`, and who consumes them.
+"""The tables of companion rows, `openivm_delta_<view>`: when they are there, and when their rows go.
 
-A table is there while a consumer is registered, or a refresh was told to keep companion rows anyway. Consumers stand
-in `openivm_delta_tables` beside the views that read boundaries; each says itself how far it has come.
+A table is there while a consumer is registered, the view has a change feed, or a refresh was told to keep companion
+rows anyway. Rows go once all consumers have acknowledged them; those of a change feed also when they are older than its
+retention, and then whoever has not acknowledged them is told.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from dbt_openivm.choices import FOREVER
 from dbt_openivm.compiler.plan import Step
 from dbt_openivm.engine.bases import free_name
-from dbt_openivm.engine.catalog import COMPANION, Catalog, Cursor, ViewRow
+from dbt_openivm.engine.catalog import ALL, Catalog, ViewRow
 from dbt_openivm.engine.render import Renderer
 from dbt_openivm.engine.runner import Runner
 from dbt_openivm.engine.session import Session
-from dbt_openivm.engine.types import Consumer
-from dbt_openivm.errors import ConfigError, QueryError
 from dbt_openivm.names import RelationName, delta_table, literal
 
 
@@ -26,8 +24,6 @@ class Companions:
         self.session = session
         self.catalog = catalog
         self.render = render
-
-    # --- tables ------------------------------------------------------------------------------------------------------
 
     def create(self, view: ViewRow) -> RelationName:
         """Make an empty table of companion rows, in place of the one that the view has. Its boundary must be there."""
@@ -51,91 +47,39 @@ class Companions:
             self.session.execute(f"DROP TABLE IF EXISTS {view.companion.sql}")
             self.catalog.set_companion(view.key, None)
 
-    # --- consumers ---------------------------------------------------------------------------------------------------
+    # --- rows --------------------------------------------------------------------------------------------------------
 
-    def register(self, key: str, name: str) -> Consumer:
-        """Register a consumer from the view's present state on; one that can follow stays where it is.
+    def clean(self, view: ViewRow, table: str, consumed: int | None, change_feed: str | None, moment: str) -> None:
+        """Remove what nobody needs any more, before the rows of another refresh come.
 
-        Raises:
-            QueryError: there is no such view.
-            ConfigError: the name cannot be a consumer's.
+        Args:
+            consumed: the batch that all consumers which can follow have passed, `ALL` if none can, None without
+                consumers.
+            change_feed: the retention of the view's change feed, None if it has none.
+            moment: SQL of what time it is.
         """
-        check_name(name)
-        view = self.view(key)
-        known = next((c for c in self.catalog.consumers(key) if c.view_key == name), None)
-        if view.companion is None:
-            view = replace(view, companion=self.create(view))
-        if known is None or known.generation != view.generation:
-            known = Cursor(name, key, COMPANION, view.version, view.generation, view.columns)
-            self.catalog.put_consumer(known)
-        return told(view, known)
+        if consumed is None and change_feed is None:
+            consumed = view.version
+        if consumed == ALL and change_feed is not None:
+            consumed = None  # all have missed changes: as if there were none
+        if consumed is not None:
+            self.session.execute(f"DELETE FROM {table} WHERE openivm_batch <= {consumed}")
+        if change_feed is not None and change_feed != FOREVER:
+            self.expire(view.key, table, f"{moment} - INTERVAL {literal(change_feed)}")
 
-    def unregister(self, key: str, name: str, forced: bool) -> None:
-        """Forget a consumer; after the last one nobody needs the table, unless refreshes are told to keep it."""
-        self.consumer(key, name)
-        self.catalog.delete_consumer(name, key)
-        if not forced and not self.catalog.consumers(key):
-            self.drop(self.view(key))
+    def expire(self, key: str, table: str, oldest: str) -> None:
+        """Remove the batches before all those that are young enough, and tell the consumers that needed them.
 
-    def acknowledge(self, key: str, name: str, version: int) -> Consumer:
-        """Note that a consumer has the rows up to a batch.
-
-        Raises:
-            ConfigError: that batch is not there yet, or was acknowledged before; or the consumer cannot follow.
+        Clocks may go backwards, batches do not: what is kept has no gap.
         """
-        view, known = self.view(key), self.consumer(key, name)
-        if not known.complete:
-            raise ConfigError(
-                f"The consumer {name} of {key} has missed companion rows. Nothing was changed. Read the view itself, "
-                "and register again: it then follows from there."
-            )
-        if isinstance(version, bool) or not isinstance(version, int) or not known.cursor <= version <= view.version:
-            raise ConfigError(
-                f"The consumer {name} of {key} acknowledges batch {version!r}, expected a number from {known.cursor} "
-                f"to {view.version}. Nothing was changed."
-            )
-        cursor = Cursor(name, key, COMPANION, version, view.generation, view.columns)
-        self.catalog.put_consumer(cursor)
-        return told(view, cursor)
+        young = f"SELECT min(openivm_batch) FROM {table} WHERE openivm_timestamp >= {oldest}"
+        [(expired,)] = self.session.execute(
+            f"SELECT max(openivm_batch) FROM {table} WHERE openivm_batch < coalesce(({young}), {ALL})"
+        )
+        if expired is not None:
+            self.session.execute(f"DELETE FROM {table} WHERE openivm_batch <= {expired}")
+            self.catalog.leave_consumers_behind(key, expired)
 
-    def consumer(self, key: str, name: str) -> Consumer:
-        """Raises:
-        QueryError: there is no such view.
-        ConfigError: the view has no such consumer.
-        """
-        view = self.view(key)
-        for cursor in self.catalog.consumers(key):
-            if cursor.view_key == name:
-                return told(view, cursor)
-        raise ConfigError(f"The view {key} has no consumer {name!r}. Nothing was changed. Register it first.")
-
-    def consumers(self, key: str) -> list[Consumer]:
-        """All consumers of a view, by name.
-
-        Raises:
-            QueryError: there is no such view.
-        """
-        view = self.view(key)
-        return [told(view, cursor) for cursor in self.catalog.consumers(key)]
-
-    def view(self, key: str) -> ViewRow:
-        found = self.catalog.view(key)
-        if found is None or found.owner is not None:
-            raise QueryError(f"There is no incremental view {key}. Create it with create_view().")
-        return found
-
-
-def told(view: ViewRow, cursor: Cursor) -> Consumer:
-    assert view.companion is not None
-    complete = cursor.generation == view.generation
-    return Consumer(cursor.view_key, view.key, view.companion.sql, cursor.cursor, view.version, complete)
-
-
-def check_name(name: object) -> None:
-    """A consumer's name stands where keys of views do, which have dots.
-
-    Raises:
-        ConfigError: it is no such name.
-    """
-    if not isinstance(name, str) or not name.strip() or "." in name:
-        raise ConfigError(f"{name!r} is no name of a consumer. Expected a text without dots.")
+    def set_time(self, table: str, batch: int, moment: str) -> None:
+        """Say when a refresh was, where that is not what DuckDB's clock says."""
+        self.session.execute(f"UPDATE {table} SET openivm_timestamp = {moment} WHERE openivm_batch = {batch}")

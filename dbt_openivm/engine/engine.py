@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from dbt_openivm.choices import APPLY_STRATEGIES
+from dbt_openivm.choices import APPLY_STRATEGIES, RETENTION, RETENTION_EXPECTED, is_retention
 from dbt_openivm.engine.catalog import ViewRow
 from dbt_openivm.engine.clock import Clock
 from dbt_openivm.engine.database import check_writable
 from dbt_openivm.engine.maintain import Maintainer
 from dbt_openivm.engine.render import render
 from dbt_openivm.engine.session import DuckDBSession
-from dbt_openivm.engine.types import CAPTURES, REFRESH_MODES, Consumer, RefreshResult, ViewInfo, ViewSpec
+from dbt_openivm.engine.types import CAPTURES, REFRESH_MODES, Changes, Consumer, RefreshResult, ViewInfo, ViewSpec
 from dbt_openivm.errors import ConfigError, QueryError
 from dbt_openivm.names import RelationName, literal, parse_name, quote
 
@@ -33,7 +34,7 @@ class IvmEngine:
             "auto", "merge", "update_insert_delete" or "delete_insert".
         clock: what time it is, for tests of views that read the clock: a refresh takes now(), current_date and their
             kin at the moment that this returns, an aware datetime. None is DuckDB's own time, that of the transaction.
-            What is refreshed in full always has DuckDB's own.
+            What is refreshed in full always has DuckDB's own. The retention of change feeds goes by it too.
         force_view_delta_cascade: keep the companion rows of every view's last refresh, whether or not a consumer is
             registered.
         skip_empty_deltas: add companion rows up by tuple, so that an unchanged result leaves none.
@@ -77,24 +78,40 @@ class IvmEngine:
         self.maintainer = Maintainer(self.session, self.database, render, clock)
         self.maintainer.setup()
 
-    def create_view(self, name: str, sql: str, apply_strategy: str | None = None) -> ViewInfo:
+    def create_view(
+        self,
+        name: str,
+        sql: str,
+        apply_strategy: str | None = None,
+        change_feed: bool | None = None,
+        change_feed_retention: str | None = None,
+    ) -> ViewInfo:
         """Create an incremental view, or replace it by another query or apply strategy.
 
         Args:
             name: ``view`` or ``schema.view``.
             sql: one SELECT. It may read other incremental views by name.
             apply_strategy: of this view, kept with it; None is the engine's. Another one needs no rebuild.
+            change_feed: keep the changes of the view readable, net, for each refresh; kept with it. None leaves it as
+                it is, and is False for a new view.
+            change_feed_retention: for how long at most, such as '7 days' (the default) or 'forever'; with
+                `change_feed=True` only.
 
         Raises:
             QueryError: the query is not valid.
-            ConfigError: there is no such schema or apply strategy, or `captures` names a relation that does not exist.
+            ConfigError: there is no such schema, strategy or retention, or `captures` names a relation that does not
+                exist.
         """
         view = self.view_name(name)
         if apply_strategy is not None and apply_strategy not in APPLY_STRATEGIES:
             raise ConfigError(f"The view {view}: {not_among('apply_strategy', apply_strategy, APPLY_STRATEGIES)}")
+        check_feed(view, change_feed, change_feed_retention)
         self.check_schema(view)
         self.check_captures()
-        return self.maintainer.run(self.spec(view, sql, apply_strategy))[0].info
+        spec = self.spec(view, sql, apply_strategy)
+        if change_feed is not None:
+            spec = replace(spec, change_feed=change_feed and (change_feed_retention or RETENTION))
+        return self.maintainer.run(spec)[0].info
 
     def refresh(self, name: str, full: bool = False) -> RefreshResult:
         """Bring a view to exactly what its query says now. Parents are refreshed by their own calls.
@@ -118,17 +135,31 @@ class IvmEngine:
         """Remove a view and everything kept for it."""
         self.maintainer.drop_view(self.view_name(name))
 
-    def register_consumer(self, view: str, consumer: str) -> Consumer:
+    def register_consumer(self, view: str, consumer: str, snapshot: bool = False) -> Consumer:
         """Keep companion rows of a view for a reader that says itself how far it has come (`acknowledge`).
 
         Args:
             consumer: its name, without dots. One that is registered already stays where it is.
+            snapshot: whether it reads the whole view first; else it has the view as it is now.
 
         Raises:
             QueryError: there is no such view.
-            ConfigError: the name cannot be a consumer's.
+            ConfigError: the name cannot be a consumer's, or it is one's that has missed changes.
         """
-        return self.maintainer.register_consumer(self.view_name(view), consumer)
+        return self.maintainer.register_consumer(self.view_name(view), consumer, snapshot)
+
+    def changes(self, view: str, consumer: str, after: int | None = None) -> Changes:
+        """What a consumer has to read up to now, as SQL. Changes nothing, and may be called inside a transaction.
+
+        Args:
+            after: the batch that it has already, where that is kept with its data; None is what it acknowledged, 0
+                nothing.
+
+        Raises:
+            QueryError: there is no such view.
+            ConfigError: there is no such consumer, it has missed rows, or those after this batch are not kept for it.
+        """
+        return self.maintainer.consumers.changes(self.view_name(view).key, consumer, after)
 
     def acknowledge(self, view: str, consumer: str, version: int) -> Consumer:
         """Note that a consumer has the companion rows up to a batch; what all have is removed by the next refresh.
@@ -139,11 +170,11 @@ class IvmEngine:
         return self.maintainer.acknowledge(self.view_name(view), consumer, version)
 
     def consumers(self, view: str) -> list[Consumer]:
-        """The registered consumers of a view's companion rows, by name."""
-        return self.maintainer.companions.consumers(self.view_name(view).key)
+        """The registered consumers of a view's companion rows, by name, and how far each is behind."""
+        return self.maintainer.consumers.all(self.view_name(view).key)
 
     def unregister_consumer(self, view: str, consumer: str) -> None:
-        """Forget a consumer; with the last one the companion rows go.
+        """Forget a consumer; with the last one the companion rows go, unless the view has a change feed.
 
         Raises:
             ConfigError: there is no such consumer.
@@ -257,6 +288,21 @@ def check(
     ]
     if problems:
         raise ConfigError("; ".join(problems))
+
+
+def check_feed(view: RelationName, change_feed: object, retention: object) -> None:
+    """Raises:
+    ConfigError: with everything that is wrong.
+    """
+    problems = []
+    if change_feed is not None and not isinstance(change_feed, bool):
+        problems.append(f"change_feed is {change_feed!r}, expected True, False or None")
+    if retention is not None and not is_retention(retention):
+        problems.append(f"change_feed_retention is {retention!r}, expected {RETENTION_EXPECTED}")
+    if retention is not None and not change_feed:
+        problems.append("change_feed_retention is set, but change_feed is not True: no changes are kept")
+    if problems:
+        raise ConfigError(f"The view {view}: {'; '.join(problems)}. Nothing was changed.")
 
 
 def not_among(setting: str, value: object, allowed: Sequence[str]) -> str:

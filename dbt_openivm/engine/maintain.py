@@ -12,8 +12,9 @@ from dbt_openivm.compiler.explain import explain
 from dbt_openivm.engine.apply import Application, drop_views
 from dbt_openivm.engine.bases import Bases
 from dbt_openivm.engine.catalog import Catalog, ViewRow, create_schema
-from dbt_openivm.engine.clock import Clock
+from dbt_openivm.engine.clock import Clock, moment
 from dbt_openivm.engine.companions import Companions
+from dbt_openivm.engine.consumers import Consumers
 from dbt_openivm.engine.coordinate import Coordinator, coordinator
 from dbt_openivm.engine.planning import NotCompiledError, compile_view
 from dbt_openivm.engine.prepare import REFRESH, Prepared, Preparer, maintained, relation_name
@@ -55,7 +56,7 @@ class Maintainer:
         self._coordinator: Coordinator | None = None
         self._preparer: Preparer | None = None
         self._held: dict[int, ExitStack] = {}
-        self.quick = QuickRefresh(session, self.catalog, render)
+        self.quick = QuickRefresh(session, self.catalog, render, clock)
 
     # --- set-up ------------------------------------------------------------------------------------------------------
 
@@ -286,31 +287,31 @@ class Maintainer:
         drop_views(self.session, self.catalog, family)
         self.drop_unread_sources()
 
-    def register_consumer(self, view: RelationName, name: str) -> Consumer:
-        """See `Companions.register`."""
+    def register_consumer(self, view: RelationName, name: str, snapshot: bool = False) -> Consumer:
+        """See `Consumers.register`."""
 
         def register() -> Consumer:
             self.coordinator.epoch += 1
-            return self.companions.register(view.key, name)
+            return self.consumers.register(view.key, name, snapshot)
 
-        return self.alone(view, register)
+        return self.alone(view, lambda: self.transaction(register))
 
     def unregister_consumer(self, view: RelationName, name: str, forced: bool) -> None:
-        """See `Companions.unregister`."""
+        """See `Consumers.unregister`."""
 
         def unregister() -> None:
-            self.companions.unregister(view.key, name, forced)
+            self.consumers.unregister(view.key, name, forced)
             self.coordinator.epoch += 1
 
-        self.alone(view, unregister)
+        self.alone(view, lambda: self.transaction(unregister))
 
     def acknowledge(self, view: RelationName, name: str, version: int) -> Consumer:
-        """See `Companions.acknowledge`."""
-        return self.alone(view, lambda: self.companions.acknowledge(view.key, name, version))
+        """See `Consumers.acknowledge`."""
+        return self.alone(view, lambda: self.transaction(lambda: self.consumers.acknowledge(view.key, name, version)))
 
     @property
-    def companions(self) -> Companions:
-        return Companions(self.session, self.catalog, self.render)
+    def consumers(self) -> Consumers:
+        return Consumers(Companions(self.session, self.catalog, self.render), moment(self.clock))
 
     def drop_user_view(self, row: ViewRow) -> None:
         """Drop the view that users query, unless something else has taken its name."""

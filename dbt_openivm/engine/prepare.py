@@ -82,7 +82,15 @@ class Prepared:
     @property
     def keeps_companion(self) -> bool:
         """Whether anybody wants companion rows."""
-        return self.spec.force_view_delta_cascade or self.companion_passed is not None
+        forced = self.spec.force_view_delta_cascade or self.change_feed is not None
+        return forced or self.companion_passed is not None
+
+    @property
+    def change_feed(self) -> str | None:
+        """How long the changes of the view are to be kept; None for no change feed."""
+        if self.spec.change_feed is None:
+            return self.root.change_feed if self.root else None
+        return self.spec.change_feed or None
 
     @property
     def versions(self) -> dict[str, int]:

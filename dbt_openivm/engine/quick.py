@@ -30,6 +30,7 @@ from dbt_openivm.engine.capture.trigger import (
     wanted_triggers,
 )
 from dbt_openivm.engine.catalog import Catalog, ViewRow, companion_passed, passed
+from dbt_openivm.engine.clock import Clock
 from dbt_openivm.engine.coordinate import Coordinator
 from dbt_openivm.engine.prepare import REFRESH, Prepared, relation_name
 from dbt_openivm.engine.render import Renderer
@@ -63,10 +64,11 @@ class Seen:
 class QuickRefresh:
     """Remembers the views that it can serve."""
 
-    def __init__(self, session: Session, catalog: Catalog, render: Renderer) -> None:
+    def __init__(self, session: Session, catalog: Catalog, render: Renderer, clock: Clock | None = None) -> None:
         self.session = session
         self.catalog = catalog
         self.render = render
+        self.clock = clock
         self._seen: dict[str, Seen] = {}
 
     def remember(self, prepared: Prepared, coordinator: Coordinator, touched: Mapping[str, ViewRow]) -> None:
@@ -115,7 +117,7 @@ class QuickRefresh:
             return None
         prepared = replace(seen.prepared, started=time.perf_counter())
         prepared.made = seen.prepared.made
-        application = QuickApplication(self.session, self.catalog, self.render, prepared)
+        application = QuickApplication(self.session, self.catalog, self.render, prepared, self.clock)
         application.programs, application.busy = seen.programs, seen.busy
         application.binding = seen.binding
         application.unwatched = not coordinator.pins

@@ -7,7 +7,7 @@ captures are forgotten; the next refresh of each view then rebuilds it, with its
 
 from __future__ import annotations
 
-from dbt_openivm.engine.catalog import COMPANION, MISSED, Catalog
+from dbt_openivm.engine.catalog import IS_OUTSIDE, MISSED, Catalog
 from dbt_openivm.engine.session import Session
 from dbt_openivm.names import RelationName, literal
 
@@ -28,7 +28,7 @@ def adopt(session: Session, catalog: Catalog, old: str) -> None:
             here = RelationName(catalog.database, name.schema, name.name)
             session.execute(f"DROP TABLE IF EXISTS {here.sql} CASCADE")  # with its triggers
     session.execute(f"DELETE FROM {catalog.table('openivm_sources')}")
-    session.execute(f"DELETE FROM {catalog.table('openivm_delta_tables')} WHERE source_kind <> {literal(COMPANION)}")
+    session.execute(f"DELETE FROM {catalog.table('openivm_delta_tables')} WHERE NOT {IS_OUTSIDE}")
     renamed = "CASE WHEN starts_with({column}, {before}) THEN {after} || substr({column}, {length}) ELSE {column} END"
     before, after = f"{old.lower()}.", f"{catalog.database.lower()}."
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 
 from dbt_openivm.compiler.layout import WIDTH, wrapped
-from dbt_openivm.engine.catalog import COMPANION, Catalog, ViewRow
+from dbt_openivm.engine.catalog import IS_OUTSIDE, Catalog, ViewRow
+from dbt_openivm.engine.consumers import ANEW
 from dbt_openivm.engine.session import Session
 from dbt_openivm.engine.table import format_table
+from dbt_openivm.engine.types import Consumer
 from dbt_openivm.names import BATCH, RelationName, literal, quote
 
 Locate = Callable[[str, str], str]
@@ -72,6 +75,39 @@ def status(session: Session, database: str, locate: Locate = unlocated) -> str:
     return "\n".join(lines)
 
 
+def consumers(session: Session, database: str, told: Callable[[str], list[Consumer]]) -> str:
+    """Who consumes the changes of each view: what it has acknowledged, and how far it is behind.
+
+    Args:
+        told: the consumers of a view, by its key.
+    """
+    reader = Reader(session, database)
+    views = reader.user_views()
+    if not views:
+        return NOTHING
+    known = {view.key: told(view.key) for view in views}
+    rows = [_lag(shown(view.name), consumer) for view in views for consumer in known[view.key]]
+    header = ["view", "consumer", "has batch", "of", "refreshes behind", "rows", "time", "reads next"]
+    lines = [format_table(header, rows)] if rows else ["No consumer is registered."]
+    notes = [
+        f"{shown(view.name)} keeps its changes for {view.change_feed}, and has no consumer."
+        for view in views
+        if view.change_feed and not known[view.key]
+    ]
+    if not all(consumer.complete for found in known.values() for consumer in found):
+        notes.append(f"Where changes are missed: {ANEW}")
+    return "\n".join([*lines, *([""] * bool(notes)), *(line for note in notes for line in wrapped(note))])
+
+
+def _lag(view: str, consumer: Consumer) -> list[str | int | None]:
+    lag = consumer.lag
+    what = "the whole view" if consumer.snapshot else "changes"
+    if lag is None:
+        return [view, consumer.name, consumer.cursor, consumer.version, None, None, None, "missed changes"]
+    age = str(timedelta(seconds=int(lag.seconds))) if lag.batches else None
+    return [view, consumer.name, consumer.cursor, consumer.version, lag.batches, lag.rows, age, what]
+
+
 def history(
     session: Session, database: str, view: str | None = None, limit: int = 20, locate: Locate = unlocated
 ) -> str:
@@ -125,7 +161,7 @@ def _sources(reader: Reader) -> list[list[str | int | None]]:
 def _unread(reader: Reader) -> Iterator[tuple[str, str, int | None]]:
     """(view, consumer, companion rows that it has not acknowledged); None where some are lost."""
     views = {view.key: view for view in reader.views("companion_table IS NOT NULL")}
-    for cursor in reader.cursors(f"source_kind = {literal(COMPANION)}"):
+    for cursor in reader.cursors(IS_OUTSIDE):
         view = views.get(cursor.source_key)
         if view is None or view.companion is None or not _is_there(reader.session, view.companion):
             yield cursor.source_key, cursor.view_key, None
@@ -150,7 +186,7 @@ def _pending(reader: Reader) -> Iterator[tuple[str, str, int | None]]:
     Rows without a number are not captured yet.
     """
     owners, logs = reader.owners(), reader.logs()
-    for cursor in reader.cursors("source_kind NOT IN ('node', 'clock', 'companion')"):
+    for cursor in reader.cursors(f"source_kind NOT IN ('node', 'clock') AND NOT {IS_OUTSIDE}"):
         view = owners.get(cursor.view_key, cursor.view_key)
         log = logs.get(cursor.source_key)
         if log is None or not _is_there(reader.session, log):

@@ -79,10 +79,11 @@ class Staging:
             return Target(data.sql, visible.sql, log.sql, 2, publish=True, apply_strategy=strategy)
         cursors = self.bases.catalog.cursors() if self.views else []
         companion = None
-        if spec.force_view_delta_cascade or companion_passed(cursors, view.key) is not None:
+        feed = row.change_feed if row and spec.change_feed is None else spec.change_feed
+        if spec.force_view_delta_cascade or feed or companion_passed(cursors, view.key) is not None:
             table = row.companion if row else None
             table = table or RelationName(data.database, data.schema, delta_table(view.name))
-            companion = Companion(table.sql, view.name, spec.skip_empty_deltas)
+            companion = Companion(table.sql, view.name, spec.skip_empty_deltas or bool(feed))
         consumed = passed(cursors, view.key) is not None
         return Target(data.sql, visible.sql, log.sql, 2, consumed, output, companion=companion, apply_strategy=strategy)
 

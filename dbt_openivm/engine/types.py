@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal
 
 from dbt_openivm.choices import AUTO
 from dbt_openivm.names import RelationName
@@ -30,6 +32,8 @@ class ViewSpec:
             the last refresh.
         skip_empty_deltas: whether companion rows are added up by tuple, so that an unchanged result leaves none.
         apply_strategy: how groups take their delta; one of `APPLY_STRATEGIES`. Kept with the view.
+        change_feed: how long the changes of the view stay readable (see `choices.is_retention`), False for no change
+            feed, None for what the view has.
         locate: puts places in the user's files for lines of `sql` in a reason.
     """
 
@@ -45,6 +49,7 @@ class ViewSpec:
     force_view_delta_cascade: bool = False
     skip_empty_deltas: bool = False
     apply_strategy: str = AUTO
+    change_feed: str | Literal[False] | None = None
     locate: Callable[[str], str] = field(default=str, compare=False)
 
 
@@ -68,7 +73,9 @@ class Consumer:
             `openivm_timestamp`, and `openivm_batch`.
         cursor: it has acknowledged the batches up to this one.
         version: the last batch; its next rows are those after `cursor` up to this one.
-        complete: whether all rows since `cursor` are there; else it must read the view itself and register again.
+        complete: whether all rows since `cursor` are there; else it has missed some, and must start anew.
+        snapshot: whether it has yet to read the whole view.
+        lag: what it has not acknowledged; None where some of that is lost.
     """
 
     name: str
@@ -77,6 +84,45 @@ class Consumer:
     cursor: int
     version: int
     complete: bool
+    snapshot: bool = False
+    lag: Lag | None = None
+
+
+@dataclass(frozen=True)
+class Lag:
+    """How far a consumer is behind its view.
+
+    Attributes:
+        batches: refreshes whose changes it has not acknowledged.
+        rows: their companion rows.
+        since: when the oldest of these refreshes was; None without any.
+        seconds: how long ago that is.
+    """
+
+    batches: int
+    rows: int
+    since: datetime | None
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What a consumer reads next.
+
+    Attributes:
+        sql: a SELECT of the view's columns, then `openivm_multiplicity` (signed number of copies), `openivm_batch` and
+            `openivm_timestamp`. It fails, naming the remedy, if not all rows are there any more when it is run.
+        columns: the view's columns.
+        after: the batch after which it reads; 0 for a snapshot.
+        version: the batch up to which it reads, to be acknowledged once its rows are safe.
+        snapshot: whether the rows are those of the whole view at `version`: the consumer's copy must be empty.
+    """
+
+    sql: str
+    columns: tuple[str, ...]
+    after: int
+    version: int
+    snapshot: bool
 
 
 @dataclass(frozen=True)

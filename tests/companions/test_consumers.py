@@ -161,6 +161,9 @@ def test_other_columns_leave_consumers_behind(world: World) -> None:
     assert not complete
     with refused(world, ConfigError, "missed"):
         world.ivm.acknowledge("mv", "reader", version)
+    with refused(world, ConfigError, "missed", "Unregister"):  # a program that registers when it starts is told, too
+        world.ivm.register_consumer("mv", "reader")
+    world.ivm.unregister_consumer("mv", "reader")
     again = world.ivm.register_consumer("mv", "reader")
     assert again.complete
     world.change("mv", "INSERT INTO t VALUES (7, 7)")
@@ -189,6 +192,7 @@ def test_a_consumer_left_behind_holds_back_nothing(world: World) -> None:
     world.change("mv", "INSERT INTO t VALUES (6, 6)")
     world.change("mv", "INSERT INTO t VALUES (7, 7)")
     assert rows(world) == [(7, 7, 1, 1)]  # nobody can read more than the last ones
+    world.ivm.unregister_consumer("mv", "live")
     live = world.ivm.register_consumer("mv", "live")
     world.change("mv", "INSERT INTO t VALUES (8, 8)")
     world.change("mv", "INSERT INTO t VALUES (9, 9)")
@@ -376,6 +380,7 @@ def test_a_copied_database_leaves_consumers_behind(tmp_path: Path) -> None:
         assert not reader.complete
         connection.execute("INSERT INTO t VALUES (2, 2)")
         ivm.refresh("mv")
+        ivm.unregister_consumer("mv", "reader")
         reader = ivm.register_consumer("mv", "reader")
         connection.execute("INSERT INTO t VALUES (2, 2)")
         ivm.refresh("mv")

@@ -106,3 +106,14 @@ def test_what_looks_misspelt_is_told() -> None:
 
 def test_relation_key_prefers_the_alias() -> None:
     assert relation_key({"database": "D", "schema": "s", "alias": "Short", "name": "long"}) == "d.s.short"
+
+
+def test_change_feeds() -> None:
+    assert view_config(node()).change_feed is None
+    assert view_config(node(change_feed=True)).change_feed == "7 days"
+    for retention in ("1 month 12 hours", "forever"):
+        assert view_config(node(change_feed=True, change_feed_retention=retention)).change_feed == retention
+    with pytest.raises(ConfigError, match="change_feed_retention: does nothing without change_feed: true"):
+        view_config(node(change_feed_retention="7 days"))
+    with pytest.raises(ConfigError, match=r"change_feed_retention: got 7, expected an interval such as '7 days'"):
+        view_config(node(change_feed=True, change_feed_retention=7))
