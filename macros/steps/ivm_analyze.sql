@@ -7,6 +7,6 @@
 {{ return(adapter.dispatch('ivm_analyze', 'dbt')(step)) }}
 {%- endmacro -%}
 
-{%- macro postgres__ivm_analyze(step) -%}
+{%- macro default__ivm_analyze(step) -%}
 ANALYZE {{ step.target }}
 {%- endmacro -%}

@@ -3,6 +3,6 @@
 {{ return(adapter.dispatch('ivm_check_isolation', 'dbt')(step)) }}
 {%- endmacro -%}
 
-{%- macro postgres__ivm_check_isolation(_step) -%}
+{%- macro default__ivm_check_isolation(_step) -%}
 SELECT CASE WHEN current_setting('transaction_isolation') IN ('repeatable read', 'serializable') THEN 0 ELSE 1 END
 {%- endmacro -%}

@@ -8,6 +8,6 @@
 {{ return(adapter.dispatch('ivm_index_state', 'dbt')(step)) }}
 {%- endmacro -%}
 
-{%- macro postgres__ivm_index_state(step) -%}
+{%- macro default__ivm_index_state(step) -%}
 CREATE INDEX ON {{ step.target }} (hash_record_extended(ROW({{ step.columns | join(', ') }}), 0))
 {%- endmacro -%}

@@ -10,7 +10,7 @@
 {{ return(adapter.dispatch('ivm_log_function', 'dbt')(step)) }}
 {%- endmacro -%}
 
-{%- macro postgres__ivm_log_function(step) -%}
+{%- macro default__ivm_log_function(step) -%}
 CREATE OR REPLACE FUNCTION {{ step.function }}() RETURNS trigger LANGUAGE plpgsql AS $openivm$
 BEGIN
   IF TG_OP IN ('UPDATE', 'DELETE') THEN

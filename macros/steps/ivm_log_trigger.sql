@@ -9,7 +9,7 @@
 {{ return(adapter.dispatch('ivm_log_trigger', 'dbt')(step)) }}
 {%- endmacro -%}
 
-{%- macro postgres__ivm_log_trigger(step) -%}
+{%- macro default__ivm_log_trigger(step) -%}
 CREATE OR REPLACE TRIGGER {{ step.trigger }} {{ 'BEFORE' if step.event == 'TRUNCATE' else 'AFTER' }} {{ step.event }} ON {{ step.table }}
 {% if step.event == 'INSERT' %}
 REFERENCING NEW TABLE AS openivm_new_rows
