@@ -134,6 +134,7 @@ def test_a_macro_elsewhere_is_in_nobodys_way(world: World) -> None:
 
 def test_every_function_in_the_templates_is_watched() -> None:
     text = "\n".join(path.read_text() for path in template_files())
+    text = re.sub(r"macro postgres__.*?endmacro", "", text, flags=re.DOTALL)  # what never runs in DuckDB
     calls = {name.lower() for name in re.findall(r"(?<![.\w])([a-z_]+)\(", text)}
     rows = duckdb.sql("SELECT DISTINCT lower(function_name) FROM duckdb_functions()").fetchall()
     assert (calls & {name for (name,) in rows}) - {"map", "format", "replace"} <= CALLED
