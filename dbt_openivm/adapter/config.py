@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Optional
+from typing import Any
 
 from dbt.adapters.duckdb.impl import DuckDBConfig
 
@@ -65,14 +65,13 @@ class OpenIvmConfig(DuckDBConfig):
         change_feed_retention: for how long at most, such as '7 days' (the default) or 'forever'.
     """
 
-    # dbt reads these annotations at run time, also on Python 3.10.
-    refresh_mode: Optional[str] = None  # noqa: UP045
-    capture: Optional[str] = None  # noqa: UP045
-    apply_strategy: Optional[str] = None  # noqa: UP045
-    force_view_delta_cascade: Optional[bool] = None  # noqa: UP045
-    openivm_skip_empty_deltas: Optional[bool] = None  # noqa: UP045
-    change_feed: Optional[bool] = None  # noqa: UP045
-    change_feed_retention: Optional[str] = None  # noqa: UP045
+    refresh_mode: str | None = None
+    capture: str | None = None
+    apply_strategy: str | None = None
+    force_view_delta_cascade: bool | None = None
+    openivm_skip_empty_deltas: bool | None = None
+    change_feed: bool | None = None
+    change_feed_retention: str | None = None
 
 
 @dataclass(frozen=True)

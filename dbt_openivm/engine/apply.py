@@ -20,6 +20,7 @@ from dbt_openivm.engine import cost
 from dbt_openivm.engine.catalog import Catalog, Cursor, ViewRow
 from dbt_openivm.engine.clock import Clock, Crossings, clock_cursor, instant, moment
 from dbt_openivm.engine.companions import Companions
+from dbt_openivm.engine.counts import check_count, count_query, shape_query
 from dbt_openivm.engine.planning import digest, types_to_json
 from dbt_openivm.engine.prepare import BUILD, DAMAGED, REBUILD, REFRESH, Prepared
 from dbt_openivm.engine.render import Renderer
@@ -470,27 +471,6 @@ class Application:
 def is_followed(target: Target) -> bool:
     """Whether anybody reads how the view changed."""
     return target.publish or target.companion is not None
-
-
-def shape_query(key: str, log: str, cursor: int, version: int) -> str:
-    """One row (key, rows inserted, rows deleted, all weights are one, rows after the version)."""
-    inside = f"openivm_batch > {cursor} AND openivm_batch <= {version}"
-    return (
-        f"SELECT {literal(key)}, count(*) FILTER (WHERE {inside} AND openivm_multiplicity > 0), "
-        f"count(*) FILTER (WHERE {inside} AND openivm_multiplicity < 0), "
-        f"coalesce(bool_and(abs(openivm_multiplicity) = 1) FILTER (WHERE {inside}), true), "
-        f"count(*) FILTER (WHERE openivm_batch IS NULL OR openivm_batch > {version}) FROM {log}"
-    )
-
-
-def count_query(row: ViewRow) -> str:
-    """One row like `shape_query`'s without a key: (rows of a state, rows it should have)."""
-    return f"SELECT NULL, count(*), {row.row_count}, true, 0 FROM {row.data.sql}"
-
-
-def check_count(found: int, expected: int) -> None:
-    if found != expected:
-        raise StateChangedError(f"{found} rows instead of {expected}")
 
 
 def drop_views(session: Session, catalog: Catalog, rows: Sequence[ViewRow]) -> None:

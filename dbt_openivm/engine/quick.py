@@ -20,7 +20,7 @@ from dbt_openivm.compiler.facts import SQL_VIEW
 from dbt_openivm.compiler.lower.references import renamed_functions
 from dbt_openivm.compiler.plan import PlanNode, Step, Target
 from dbt_openivm.compiler.rules import SourceState
-from dbt_openivm.engine.apply import Application, Outcome, Sources, check_count, is_followed
+from dbt_openivm.engine.apply import Application, Outcome, Sources, is_followed
 from dbt_openivm.engine.bases import base_of
 from dbt_openivm.engine.capture.base import Base
 from dbt_openivm.engine.capture.trigger import (
@@ -32,6 +32,7 @@ from dbt_openivm.engine.capture.trigger import (
 from dbt_openivm.engine.catalog import Catalog, ViewRow, companion_passed, passed
 from dbt_openivm.engine.clock import Clock
 from dbt_openivm.engine.coordinate import Coordinator
+from dbt_openivm.engine.counts import check_count
 from dbt_openivm.engine.prepare import REFRESH, Prepared, relation_name
 from dbt_openivm.engine.render import Renderer
 from dbt_openivm.engine.session import Session

@@ -11,29 +11,9 @@
 {%- endmacro -%}
 
 {%- macro openivm__ivm_delete_copies(step) -%}
-DELETE FROM {{ step.target }}
-WHERE rowid IN (
-  SELECT openivm_rowid FROM (
-    SELECT t.rowid AS openivm_rowid, d.{{ step.weight }} AS openivm_weight,
-      row_number() OVER (PARTITION BY d.openivm_tuple) AS openivm_copy
-    FROM {{ step.target }} AS t
-    JOIN (SELECT * FROM {{ step.delta }} WHERE {{ step.weight }} < 0) AS d
-    ON {{ step.same | join(' AND ') }}
-  ) AS openivm_copies
-  WHERE openivm_copy <= -openivm_weight
-)
+{{ ivm_delete_places(step, 'rowid') }}
 {%- endmacro -%}
 
 {%- macro postgres__ivm_delete_copies(step) -%}
-DELETE FROM {{ step.target }}
-WHERE ctid IN (
-  SELECT openivm_place FROM (
-    SELECT t.ctid AS openivm_place, d.{{ step.weight }} AS openivm_weight,
-      row_number() OVER (PARTITION BY d.openivm_tuple) AS openivm_copy
-    FROM {{ step.target }} AS t
-    JOIN (SELECT * FROM {{ step.delta }} WHERE {{ step.weight }} < 0) AS d
-    ON {{ step.same | join(' AND ') }}
-  ) AS openivm_copies
-  WHERE openivm_copy <= -openivm_weight
-)
+{{ ivm_delete_places(step, 'ctid') }}
 {%- endmacro -%}

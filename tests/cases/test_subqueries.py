@@ -220,7 +220,7 @@ IN_ON = {
 }
 
 
-@pytest.mark.skipif(not has_triggers(), reason="DuckDB 1 refuses most of them")
+@pytest.mark.skipif(not has_triggers(), reason="DuckDB 1 does not run most queries with a subquery in ON")
 @pytest.mark.parametrize("sql", IN_ON.values(), ids=IN_ON.keys())
 def test_a_subquery_in_on(world: World, sql: str) -> None:
     world.run(*TWO_TABLES)

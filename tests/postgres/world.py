@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ import psycopg
 
 from dbt_openivm import compile_with_facts
 from dbt_openivm.names import parse_name, quote
+from tests.answers import documented_runner, sql
 
 PAGE = Path(__file__).parents[2] / "docs" / "dialects.md"
 
@@ -22,20 +23,7 @@ SINGLE = 1e-4
 """How close sums of reals are: PostgreSQL rounds each step to six digits, in an order of its own."""
 
 
-def documented_runner() -> Callable[[Any, Sequence[Mapping[str, Any]]], int]:
-    """The function `run` of the page: what it tells people to do is what the tests do."""
-    scope: dict[str, Any] = {}
-    [block] = re.findall(r"```python\n(def run\(.*?)```", PAGE.read_text(encoding="utf-8"), flags=re.DOTALL)
-    exec(block, scope)
-    runner: Callable[[Any, Sequence[Mapping[str, Any]]], int] = scope["run"]
-    return runner
-
-
-run = documented_runner()
-
-
-def sql(label: str) -> str:
-    return ".".join(map(quote, parse_name(label) or []))
+run = documented_runner(PAGE)
 
 
 @dataclass

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from sqlglot import exp
 
 from dbt_openivm import compile_with_facts
 from dbt_openivm.names import parse_name, quote, split_name
+from tests.answers import documented_runner, sql
 from tests.bags import bag_difference
 
 PAGE = Path(__file__).parents[2] / "docs" / "compile-with-facts.md"
@@ -21,20 +21,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "compile-with-facts.md"
 Row = tuple[Any, ...]
 
 
-def documented_runner() -> Callable[[Any, Sequence[Mapping[str, Any]]], int]:
-    """The function `run` of the page: what it tells people to do is what the tests do."""
-    scope: dict[str, Any] = {}
-    [block] = re.findall(r"```python\n(def run\(.*?)```", PAGE.read_text(encoding="utf-8"), flags=re.DOTALL)
-    exec(block, scope)
-    runner: Callable[[Any, Sequence[Mapping[str, Any]]], int] = scope["run"]
-    return runner
-
-
-run = documented_runner()
-
-
-def sql(label: str) -> str:
-    return ".".join(map(quote, parse_name(label) or []))
+run = documented_runner(PAGE)
 
 
 @dataclass

@@ -41,24 +41,24 @@ class Language:
         others = {name: value for name, value in step.arguments.items() if name not in whole}
         return {**writing.arguments(self.writer, others), **whole}
 
-    def cleared(self, tables: Sequence[str], views: Sequence[str]) -> list[Step]:  # noqa: ARG002 - for others
-        """Remove what an earlier setup has left, where creating does not replace it."""
+    def cleared(self, _tables: Sequence[str], _views: Sequence[str]) -> list[Step]:
+        """Remove the tables and views that an earlier setup has left, where creating does not replace them."""
         return []
 
-    def captured(self, table: str, log: str, names: Mapping[str, str], columns: Sequence[str]) -> list[Step]:  # noqa: ARG002
+    def captured(self, _table: str, _log: str, _names: Mapping[str, str], _columns: Sequence[str]) -> list[Step]:
         """Have the engine itself put the changes of a table into its log.
 
         Args:
-            names: "function" and "trigger", what to call them, as SQL.
-            columns: of the table.
+            _names: "function" and "trigger", what to call them, as SQL.
+            _columns: of the table.
         """
         return []
 
-    def built(self, target: str, keys: Sequence[str]) -> list[Step]:  # noqa: ARG002
+    def built(self, _target: str, _keys: Sequence[str]) -> list[Step]:
         """Have a new state found by its keys.
 
         Args:
-            keys: columns of the state; none where its rows have no keys.
+            _keys: columns of the state; none where its rows have no keys.
         """
         return []
 
